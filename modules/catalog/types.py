@@ -1,0 +1,149 @@
+"""The shapes of catalogue facts. Data lives in `catalog/data/`, look-ups in the sibling modules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One accelerator. Peaks are dense (no sparsity); `memory_bytes` is what the driver reports, None when not known."""
+
+    name: str
+    vendor: str
+    arch: str
+    compute_capability: float | None
+    memory_bytes: int | None
+    memory_bandwidth_bytes_per_s: float
+    fp16_flops: float | None
+    fp8_flops: float | None
+    int8_ops: float | None
+    fp4_flops: float | None
+    native_fp8: bool
+    native_fp4: bool
+    nvlink_bytes_per_s_per_gpu: float
+    pcie_gen: int | None
+    source: str
+    read: str
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One instance type. `interconnect`: none (one GPU), pcie, nvlink (not all-to-all), nvswitch (all-to-all)."""
+
+    name: str
+    provider: str
+    gpu: str | None
+    gpu_count: int
+    interconnect: Literal["none", "pcie", "nvlink", "nvswitch", "neuronlink"]
+    vcpus: int
+    memory_bytes: int
+    local_nvme_count: int
+    local_nvme_bytes: int
+    network_bytes_per_s: float
+    efa_interfaces: int
+    network_cards: int
+    cluster_placement: bool
+    capacity_blocks: bool
+    spot: bool
+    max_enis: int | None
+    max_pods: int | None
+    arch: str
+    source: str
+    read: str
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """USD an hour of one instance in one region and purchase."""
+
+    instance_type: str
+    region: str
+    purchase: str
+    usd_per_hour: float
+    as_of: str
+    source: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionGroup:
+    """Layers that keep the same kind of cache or state.
+
+    full / sliding / chunked keep keys and values (sliding and chunked at most `window_tokens`); mla keeps one latent of
+    `latent_dim` values a token (kv_lora_rank + qk_rope_head_dim); linear and mamba keep `state_bytes` a sequence and
+    layer (at tp 1) whatever its length; none keeps nothing (an MLP-only layer of a hybrid).
+    """
+
+    kind: Literal["full", "sliding", "chunked", "mla", "linear", "mamba", "none"]
+    layers: int
+    kv_heads: int = 0
+    head_dim: int = 0
+    v_head_dim: int = 0
+    window_tokens: int | None = None
+    latent_dim: int = 0
+    state_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Moe:
+    """Mixture of experts: `moe_layers` layers of `experts` experts each, the remaining layers dense."""
+
+    experts: int
+    experts_per_token: int
+    intermediate: int
+    shared_intermediate: int
+    moe_layers: int
+    dense_layers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mla:
+    kv_lora_rank: int
+    q_lora_rank: int | None
+    qk_rope_head_dim: int
+    qk_nope_head_dim: int
+    v_head_dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointQuantization:
+    """What the checkpoint itself says: method as vLLM names it, bits of a weight, group or block sizes, modules left in 16 bit."""
+
+    method: str
+    bits: int
+    group_size: int | None
+    block: tuple[int, int] | None
+    ignored: tuple[str, ...]
+    kv_cache: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Architecture facts of one model, from its config.json or the catalogue."""
+
+    id: str
+    model_type: str
+    architecture: str
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    intermediate: int
+    vocab: int
+    tie_embeddings: bool
+    max_position: int
+    dtype: str
+    attention: tuple[AttentionGroup, ...]
+    moe: Moe | None
+    mla: Mla | None
+    quantization: CheckpointQuantization | None
+    vision_params: int
+    encoder: bool
+    gated_mlp: bool
+    total_params: int
+    active_params: int
+    gated: bool
+    source: str
