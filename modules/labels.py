@@ -1,0 +1,34 @@
+"""Keys of labels and taints that nodes and pods share: stacks put them on nodes, render selects and tolerates them."""
+
+from __future__ import annotations
+
+PREFIX = "inferform.dev"
+DEPLOYMENT_LABEL = f"{PREFIX}/deployment"
+TENANT_LABEL = f"{PREFIX}/tenant"
+ENVIRONMENT_LABEL = f"{PREFIX}/environment"
+MODEL_LABEL = f"{PREFIX}/model"
+POOL_LABEL = f"{PREFIX}/pool"
+ROLE_LABEL = f"{PREFIX}/role"
+# What the node offers, so that one agent can serve all pools of a kind: "nvidia" or "none"; operating system of the node image; "true" with EFA.
+ACCELERATOR_LABEL = f"{PREFIX}/accelerator"
+NODE_OS_LABEL = f"{PREFIX}/os"
+EFA_LABEL = f"{PREFIX}/efa"
+# Value of ROLE_LABEL on nodes of the system pool (gateway, controllers, agents).
+SYSTEM_ROLE = "system"
+
+TAINT_EFFECT = "NoSchedule"
+# The EKS API spells the same effect in its own way.
+TAINT_EFFECT_EKS = "NO_SCHEDULE"
+TAINT_VALUE = "present"
+
+
+def node_labels(*, model: str, pool: str, role: str, os: str, gpus_per_node: int, efa: bool) -> dict[str, str]:
+    """Labels of every node of one pool; pods of the pool select on MODEL_LABEL and POOL_LABEL."""
+    return {
+        ACCELERATOR_LABEL: "nvidia" if gpus_per_node else "none",
+        EFA_LABEL: "true" if efa else "false",
+        MODEL_LABEL: model,
+        NODE_OS_LABEL: os,
+        POOL_LABEL: pool,
+        ROLE_LABEL: role,
+    }
