@@ -1,0 +1,163 @@
+"""What plan, apply, drift and destroy return: frozen values that print as JSON."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+Action = Literal["create", "update", "replace", "delete", "forget"]
+
+
+class Result(BaseModel):
+    """A frozen part of a result."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Change(Result):
+    """One resource that a stack changes."""
+
+    address: str
+    type: str
+    action: Action
+    attributes: tuple[str, ...] = Field((), description="Top-level attributes that change (update), or that force the replacement (replace).")
+    model: str | None = Field(None, description="The model whose node pool this is.")
+    pool: str | None = Field(None, description="Pool name where the resource holds the nodes of a pool.")
+    nodes: int | None = Field(None, description="Steady node count of that pool, before the change where it exists.")
+
+
+class StackPlan(Result):
+    """What one stack will do.
+
+    `saved`: terraform holds a saved plan and apply runs exactly that. `after`: the stack reads outputs that only exist, or
+    may change, once the stacks in `waits_for` are applied; `changes` is then what apply may do at most. `remove`: the stack
+    is no longer part of the deployment and everything in it goes.
+    """
+
+    stack: str
+    state: Literal["saved", "after", "remove"]
+    waits_for: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+    outputs_change: bool = False
+    config_digest: str = Field(description="SHA-256 of the cdk.tf.json that terraform reads.")
+    plan_digest: str | None = Field(None, description="SHA-256 of the saved plan file.")
+
+
+class Counts(Result):
+    """Resources by what happens to them; a replacement counts once, as `replace`."""
+
+    create: int = 0
+    update: int = 0
+    replace: int = 0
+    delete: int = 0
+
+
+class Risk(Result):
+    """Something a person should weigh before apply. `red` interrupts service or loses data; `block` will be refused by the cloud."""
+
+    level: Literal["notice", "red", "block"]
+    code: str = Field(description="Stable name, such as pool-replaced, pool-removed, pool-renamed, min-above-desired, data-removed.")
+    address: str
+    message: str
+    nodes: int | None = None
+    remedy: str = ""
+
+
+class CostDifference(Result):
+    """Steady cost before (last applied plan; None at the first apply) and after, USD."""
+
+    before_usd_per_month: float | None
+    after_usd_per_month: float
+    difference_usd_per_month: float
+    budget_usd_per_month: float | None
+    by_pool_usd_per_month: dict[str, tuple[float, float]] = Field(description="MODEL/POOL -> (before, after), only where they differ.")
+
+
+class PlanResult(Result):
+    """The saved plan of one deployment in one environment."""
+
+    name: str
+    environment: str
+    folder: str = Field(description="Folder that holds the saved plan; apply reads it.")
+    digest: str = Field(description="SHA-256 over the DeploymentPlan and every stack's digests; names this saved plan.")
+    first: bool = Field(description="Nothing was applied before.")
+    stacks: tuple[StackPlan, ...] = Field(description="In the order in which they are applied.")
+    counts: Counts
+    cost: CostDifference
+    risks: tuple[Risk, ...]
+    allowed: bool = Field(description="The verdict allows apply.")
+    verdict: dict[str, JsonValue] = Field(description="The policy verdict as its own JSON document.")
+    warnings: tuple[str, ...] = ()
+    adapted: tuple[str, ...] = Field((), description="What was removed from the configuration for this backend; empty on a real cloud.")
+
+    @property
+    def has_changes(self) -> bool:
+        """True when apply would change a resource or an output."""
+        return any(s.changes or s.outputs_change for s in self.stacks)
+
+
+class StackResult(Result):
+    """What happened to one stack. `done_before`: an interrupted run had finished it already."""
+
+    stack: str
+    state: Literal["applied", "unchanged", "done_before", "destroyed", "empty"]
+    counts: Counts
+    seconds: float
+
+
+class ApplyResult(Result):
+    """The outcome of apply."""
+
+    name: str
+    environment: str
+    folder: str
+    digest: str
+    resumed: bool = Field(description="An earlier apply of this plan was interrupted and has now been completed.")
+    stacks: tuple[StackResult, ...]
+    counts: Counts
+    outputs: dict[str, dict[str, JsonValue]] = Field(description="Outputs by stack; sensitive ones are left out.")
+    warnings: tuple[str, ...] = ()
+
+
+class AttributeDrift(Result):
+    """One attribute that the cloud changed; values are shortened, sensitive ones are hidden."""
+
+    path: str
+    before: JsonValue
+    after: JsonValue
+
+
+class DriftedResource(Result):
+    """A resource that is not as it was applied. `owner` is set when something else rightly owns the change."""
+
+    stack: str
+    address: str
+    type: str
+    change: Literal["updated", "deleted"]
+    attributes: tuple[AttributeDrift, ...] = ()
+    owner: str | None = Field(None, description="Who owns the change, such as the node autoscaler; then it is not drift.")
+
+
+class DriftResult(Result):
+    """What changed behind Terraform's back since the last apply."""
+
+    name: str
+    environment: str
+    folder: str
+    drifted: bool
+    resources: tuple[DriftedResource, ...] = Field(description="Drift, by stack order and address.")
+    expected: tuple[DriftedResource, ...] = Field((), description="Changes that their owner made rightly.")
+    stacks: tuple[str, ...] = Field(description="Stacks that were looked at.")
+    warnings: tuple[str, ...] = ()
+
+
+class DestroyResult(Result):
+    """The outcome of destroy, in the order in which stacks were destroyed."""
+
+    name: str
+    environment: str
+    folder: str
+    stacks: tuple[StackResult, ...]
+    counts: Counts
+    warnings: tuple[str, ...] = ()
