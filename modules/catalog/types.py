@@ -5,10 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+# Mean difference between nvidia-smi and the total that processes saw on ten kinds of cards (0.26 to 0.80 GiB).
+DRIVER_RESERVE_BYTES = 550 * 2**20
+
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One accelerator. Peaks are dense (no sparsity); `memory_bytes` is what the driver reports, None when not known."""
+    """One accelerator. Peaks are dense (no sparsity); None means not known.
+
+    `memory_bytes` is the total that the driver reports (nvidia-smi); `cuda_memory_bytes` the smaller total that a process on
+    the card sees, which engines budget against. `memory_bandwidth_bytes_per_s` and the NVLink figure (both directions
+    together) are vendor peaks.
+    """
 
     name: str
     vendor: str
@@ -26,11 +34,25 @@ class Gpu:
     pcie_gen: int | None
     source: str
     read: str
+    cuda_memory_bytes: int | None = None
+    marketing_memory_bytes: int | None = None
+    native_bf16: bool = True
+    notes: str = ""
+
+    @property
+    def device_memory_bytes(self) -> int | None:
+        """The total an engine budgets against: the one processes were seen to get, else the driver's less its usual reserve."""
+        if self.cuda_memory_bytes is not None or self.memory_bytes is None:
+            return self.cuda_memory_bytes
+        return self.memory_bytes - DRIVER_RESERVE_BYTES
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One instance type. `interconnect`: none (one GPU), pcie, nvlink (not all-to-all), nvswitch (all-to-all)."""
+    """One instance type. `interconnect`: none (one GPU), pcie, nvlink (not all-to-all), nvswitch (all-to-all).
+
+    `gpu_share` below 1 is a slice of one card (vGPU): `gpu_count` is then 1 and the card's own figures do not apply.
+    """
 
     name: str
     provider: str
@@ -52,6 +74,29 @@ class Instance:
     arch: str
     source: str
     read: str
+    gpu_share: float = 1.0
+    notes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EfaLayout:
+    """Elastic Fabric Adapter wiring of one instance type.
+
+    `efa_cards` are the indexes of the network cards that take one EFA interface each; empty when the source does not say.
+    Card 0 carries the primary (ENA) interface at device 0, so its EFA sits at device 1; every other card's at device 0.
+    """
+
+    instance_type: str
+    network_cards: int | None
+    interfaces: int
+    efa_cards: tuple[int, ...]
+    max_enis: int | None
+    enis_per_card: int | None
+    default_card: int
+    ena_extra: str
+    source: str
+    read: str
+    notes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
