@@ -20,7 +20,7 @@ __all__ = ["Diagnostic", "Settings", "Terraform", "Tool", "find_terraform"]
 MARKER = "terraform.running"
 _STALE = "Saved plan is stale"
 _LOCKED = "Error acquiring the state lock"
-_CONTEXT = re.compile(r'(resource|data) "(\w+)" "([\w-]+)"')
+_CONTEXT = re.compile(r"(resource|data)\.(\w+)\.([\w-]+)")
 _PREAMBLE = "Terraform encountered problems during initiali"
 
 
