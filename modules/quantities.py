@@ -6,7 +6,7 @@ import math
 import re
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema
 
 GIB = 2**30
 _DURATION_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -30,9 +30,12 @@ def parse_bytes(text: Any) -> int:
     return math.floor(float(match.group(1)) * _BYTES[match.group(2)])
 
 
-def _duration(value: Any) -> float:
-    # A plan read back from JSON holds plain seconds; a person writes a unit.
-    return float(value) if isinstance(value, float) else parse_duration_s(value)
+# Validation context of what a person wrote; without it plain seconds (a spec read back from JSON) are durations too.
+AS_WRITTEN = {"as_written": True}
+
+
+def _duration(value: Any, info: ValidationInfo) -> float:
+    return value if isinstance(value, float) and not info.context else parse_duration_s(value)
 
 
 def _bytes(value: Any) -> int:

@@ -6,26 +6,16 @@ does the model fit) are checked later by `load` and `planner`; this file checks 
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
-
+from inferform import names
+from inferform.names import Strict
 from inferform.quantities import DurationS, SizeBytes
-
-# A Kubernetes namespace is a DNS label (63); AWS role names stop at 64: name + environment + pool + suffix must fit.
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z]([-a-z0-9]{0,28}[a-z0-9])?$")]
-SecretName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$")]
-
-
-class Strict(BaseModel):
-    """A frozen part of the spec; unknown fields are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=False, validate_default=True)
-
-
-class Provider(StrEnum):
-    AWS = "aws"
+from inferform.spec_platform import Cloud, Gateway, Observability, State
+from pydantic import Field, JsonValue
 
 
 class EngineName(StrEnum):
@@ -67,35 +57,15 @@ class Profile(StrEnum):
     AGENTIC = "agentic"
 
 
-class Endpoint(Strict):
-    """Who reaches the Kubernetes API from outside the VPC; nobody by default."""
-
-    public_cidrs: tuple[str, ...] = Field((), description="CIDR ranges that may reach the public API endpoint; empty keeps it private.", examples=[["203.0.113.0/24"]])
-
-
-class Cloud(Strict):
-    """Where the fleet runs."""
-
-    provider: Provider = Field(description="The cloud.", examples=["aws"])
-    region: str = Field(description="Region name.", pattern=r"^[a-z]{2}(-[a-z]+)+-\d$", examples=["us-east-1"])
-    zones: tuple[str, ...] = Field((), description="Availability Zone ids to use; empty lets the plan choose by offering.", examples=[["use1-az4", "use1-az6"]])
-    vpc_cidr: str = Field("10.0.0.0/16", description="Address range of the VPC.")
-    kubernetes_version: str = Field("1.33", description="Kubernetes minor version of the cluster.", pattern=r"^1\.\d{2}$")
-    endpoint: Endpoint = Field(Endpoint(), description="Access to the Kubernetes API endpoint.")
-    admins: tuple[str, ...] = Field((), description="IAM principal ARNs that get cluster administration through access entries.", examples=[["arn:aws:iam::111122223333:role/platform"]])
-
-
 class TokenLengths(Strict):
     """A distribution of token counts; p95 defaults to twice the mean."""
 
     mean: int = Field(ge=1, le=10_000_000, description="Mean tokens.")
     p95: int | None = Field(None, ge=1, le=10_000_000, description="95th percentile tokens; twice the mean when left out.")
 
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
+    def faults(self) -> Iterator[tuple[str, str]]:
         if self.p95 is not None and self.p95 < self.mean:
-            raise ValueError(f"p95 {self.p95} is below mean {self.mean}")
-        return self
+            yield "p95", f"p95 {self.p95} is below mean {self.mean}"
 
     @property
     def p95_tokens(self) -> int:
@@ -105,18 +75,16 @@ class TokenLengths(Strict):
 class Workload(Strict):
     """The traffic one model must carry."""
 
-    profile: Profile = Field(Profile.INTERACTIVE, description="interactive (people wait), batch (throughput counts) or agentic (long shared prefixes, many turns).")
+    profile: Profile = Field(Profile.INTERACTIVE, description="interactive (people wait), batch (throughput) or agentic (long shared prefixes, many turns).")
     peak_rps: float = Field(gt=0, le=1_000_000, description="Requests a second in the busiest hour; the steady fleet carries this.", examples=[6])
     input_tokens: TokenLengths = Field(description="Prompt lengths.")
     output_tokens: TokenLengths = Field(TokenLengths(mean=1, p95=1), description="Generated lengths; leave out for embedding models.")
     shared_prefix_tokens: int = Field(0, ge=0, description="Leading prompt tokens that requests have in common, so that the prefix cache can serve them.")
     burst: float = Field(1.0, ge=1, le=100, description="Short-term peak as a multiple of peak_rps; the burst fleet carries the rest.", examples=[2.0])
 
-    @model_validator(mode="after")
-    def _prefix_inside_prompt(self) -> Self:
+    def faults(self) -> Iterator[tuple[str, str]]:
         if self.shared_prefix_tokens >= self.input_tokens.mean and self.shared_prefix_tokens:
-            raise ValueError(f"shared_prefix_tokens {self.shared_prefix_tokens} must be below input_tokens.mean {self.input_tokens.mean}")
-        return self
+            yield "shared_prefix_tokens", f"shared_prefix_tokens {self.shared_prefix_tokens} must be below input_tokens.mean {self.input_tokens.mean}"
 
 
 class Slo(Strict):
@@ -145,30 +113,34 @@ class Disaggregation(Strict):
 class SecretKey(Strict):
     """A key of an existing Kubernetes Secret; the value itself never enters a spec."""
 
-    name: SecretName = Field(description="Name of the Secret.", examples=["hf-token"])
-    key: str = Field("token", pattern=r"^[-._a-zA-Z0-9]{1,253}$", description="Key inside the Secret.")
+    name: names.SecretName = Field(description="Name of the Secret.", examples=["hf-token"])
+    key: names.SecretField = Field("token", description="Key inside the Secret.")
 
 
 class Hardware(Strict):
     """Limits on what the planner may buy for a model."""
 
     device: Literal["auto", "gpu", "cpu"] = Field("auto", description="cpu is for embedding models.")
-    gpus: tuple[str, ...] = Field((), description="GPU names to choose from; empty means all.", examples=[["H100", "L40S"]])
-    instance_types: tuple[str, ...] = Field((), description="Instance types to choose from; empty means all.", examples=[["p5.48xlarge"]])
+    gpus: names.GpuNames = Field((), description="GPU names to choose from; empty means all.", examples=[["H100", "L40S"]])
+    instance_types: names.InstanceTypes = Field((), description="Instance types to choose from; empty means all.", examples=[["p5.48xlarge"]])
 
 
 class NodePool(Strict):
     """How the nodes of a model's pools are built."""
 
-    kind: Literal["auto", "managed", "self_managed"] = Field("auto", description="EKS managed node group, or a self-managed scaling group (needed for a reserved + on-demand + spot mix).")
+    kind: Literal["auto", "managed", "self_managed"] = Field(
+        "auto", description="EKS managed node group, or self-managed scaling group (for a reserved + on-demand + spot mix)."
+    )
     os: Literal["al2023", "bottlerocket"] = Field("al2023", description="Operating system of the node image.")
-    ami_id: str | None = Field(None, pattern=r"^ami-[0-9a-f]{8,17}$", description="Own node image; a complete NodeConfig is rendered for it.")
-    ami_type: str | None = Field(None, description="EKS ami_type; chosen from os when left out.", examples=["AL2023_x86_64_NVIDIA"])
+    ami_id: names.AmiId | None = Field(None, description="Own node image; a complete NodeConfig is rendered for it.")
+    ami_type: names.AmiType | None = Field(None, description="EKS ami_type; chosen from os when left out.", examples=["AL2023_x86_64_NVIDIA"])
     efa: bool | Literal["auto"] = Field("auto", description="Elastic Fabric Adapter on every network card; auto turns it on where a replica spans nodes.")
-    placement: Literal["auto", "cluster", "none"] = Field("auto", description="Cluster placement group; auto uses one where a replica spans nodes and no reservation decides placement.")
-    zones: tuple[str, ...] = Field((), description="AZ ids of this pool; a coupled pool (EFA or cluster placement) needs exactly one.")
+    placement: Literal["auto", "cluster", "none"] = Field(
+        "auto", description="Cluster placement group; auto: where a replica spans nodes and no reservation decides."
+    )
+    zones: names.Zones = Field((), description="AZ ids of this pool; a coupled pool (EFA or cluster placement) needs exactly one.")
     root_size: SizeBytes = Field("100Gi", description="Root volume.")  # type: ignore[assignment]
-    taint_key: str = Field("nvidia.com/gpu", pattern=r"^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$", description="Key of the NoSchedule taint on GPU nodes; every agent that must run there tolerates it.")
+    taint_key: names.TaintKey = Field("nvidia.com/gpu", description="Key of the NoSchedule taint on GPU nodes; every agent that must run there tolerates it.")
     max_pods: int | None = Field(None, ge=8, le=737, description="Pod limit of a node; the instance type's own when left out.")
     autoscaled: bool = Field(True, description="False when no node autoscaler owns the size of these pools.")
 
@@ -179,36 +151,35 @@ class PurchaseSource(Strict):
     kind: Purchase = Field(description="How the nodes are bought.")
     min_nodes: int = Field(0, ge=0, le=10_000, description="Floor: nodes always bought this way.")
     max_nodes: int | None = Field(None, ge=0, le=10_000, description="Cap: never more nodes than this from here.")
-    reservation_id: str | None = Field(None, pattern=r"^cr-[0-9a-f]{8,17}$", description="Capacity reservation or capacity block id.")
-    zone: str | None = Field(None, description="AZ id of the reservation.", examples=["use2-az3"])
-    ends_at: str | None = Field(None, pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?Z$", description="When a capacity block ends (UTC).", examples=["2026-12-24T11:30:00Z"])
+    reservation_id: names.ReservationId | None = Field(None, description="Capacity reservation or capacity block id.")
+    zone: names.ZoneId | None = Field(None, description="AZ id of the reservation.", examples=["use2-az3"])
+    ends_at: names.UtcTime | None = Field(None, description="When a capacity block ends (UTC).", examples=["2026-12-24T11:30:00Z"])
 
-    @model_validator(mode="after")
-    def _reservation_has_id(self) -> Self:
+    def faults(self) -> Iterator[tuple[str, str]]:
         if self.kind is Purchase.CAPACITY_BLOCK and not (self.reservation_id and self.zone and self.max_nodes):
-            raise ValueError("a capacity_block needs reservation_id, zone and max_nodes (its instance count)")
+            yield "kind", "a capacity_block needs reservation_id, zone and max_nodes (its instance count)"
         if self.max_nodes is not None and self.max_nodes < self.min_nodes:
-            raise ValueError(f"max_nodes {self.max_nodes} is below min_nodes {self.min_nodes}")
-        return self
+            yield "max_nodes", f"max_nodes {self.max_nodes} is below min_nodes {self.min_nodes}"
+
+
+PurchaseList = Annotated[tuple[PurchaseSource, ...], Field(min_length=1, max_length=16)]
 
 
 class Capacity(Strict):
     """How nodes are bought and how many stand by."""
 
-    purchase: Literal["auto"] | tuple[PurchaseSource, ...] = Field("auto", description="auto, or an ordered list: first choice first.")
+    purchase: Literal["auto"] | PurchaseList = Field("auto", description="auto, or an ordered list: first choice first.")
     warm_standby: int = Field(0, ge=0, le=16, description="Spare replicas kept loaded beyond the steady need.")
     min_nodes: int | None = Field(None, ge=0, le=10_000, description="Smallest node count of each pool; planned when left out.")
     desired_nodes: int | None = Field(None, ge=0, le=10_000, description="Node count at creation; planned when left out.")
     max_nodes: int | None = Field(None, ge=1, le=10_000, description="Largest node count of each pool; planned when left out.")
 
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
+    def faults(self) -> Iterator[tuple[str, str]]:
         low, want, high = self.min_nodes, self.desired_nodes, self.max_nodes
         known = [(n, v) for n, v in (("min_nodes", low), ("desired_nodes", want), ("max_nodes", high)) if v is not None]
-        for (n1, v1), (n2, v2) in zip(known, known[1:], strict=False):
+        for (n1, v1), (n2, v2) in itertools.pairwise(known):
             if v1 > v2:
-                raise ValueError(f"{n1} {v1} is above {n2} {v2}; min <= desired <= max")
-        return self
+                yield n1, f"{n1} {v1} is above {n2} {v2}; min <= desired <= max"
 
 
 class Budget(Strict):
@@ -218,7 +189,7 @@ class Budget(Strict):
 class Trigger(Strict):
     """One scaling signal."""
 
-    signal: Literal["queue", "kv_use", "in_flight_tokens", "ttft_p95", "cpu"] = Field(description="What is measured; cpu says nothing about a GPU model and is only allowed beside another signal.")
+    signal: Literal["queue", "kv_use", "in_flight_tokens", "ttft_p95", "cpu"] = Field(description="What is measured; cpu only beside another signal.")
     target: float | None = Field(None, gt=0, description="Threshold per replica; derived from the plan's capacity when left out.")
 
 
@@ -232,15 +203,15 @@ class Fallback(Strict):
 class KedaScaling(Strict):
     """Scaling by KEDA ScaledObject."""
 
-    triggers: tuple[Trigger, ...] = Field((Trigger(signal="queue", target=None), Trigger(signal="kv_use", target=0.85)), min_length=1, description="Signals; the strongest wins.")
+    triggers: tuple[Trigger, ...] = Field(
+        (Trigger(signal="queue", target=None), Trigger(signal="kv_use", target=0.85)), min_length=1, description="Signals; the strongest wins."
+    )
     polling_interval: DurationS = Field("15s", description="How often KEDA reads the signals.")  # type: ignore[assignment]
     fallback: Fallback = Field(Fallback(), description="Behaviour when the metrics source fails.")
 
-    @model_validator(mode="after")
-    def _fallback_has_a_metric(self) -> Self:
+    def faults(self) -> Iterator[tuple[str, str]]:
         if all(t.signal == "cpu" for t in self.triggers):
-            raise ValueError("only cpu triggers: KEDA's fallback does not apply to them and cpu says nothing about a GPU model; add queue or kv_use")
-        return self
+            yield "triggers", "only cpu triggers: KEDA's fallback does not apply to them and cpu says nothing about a GPU model; add queue or kv_use"
 
 
 class HpaScaling(Strict):
@@ -260,19 +231,22 @@ class Scaling(Strict):
     keda: KedaScaling | None = Field(None, description="Scale with KEDA (the default).")
     hpa: HpaScaling | None = Field(None, description="Scale with a plain HPA instead.")
 
-    @model_validator(mode="after")
-    def _one_scaler(self) -> Self:
+    def faults(self) -> Iterator[tuple[str, str]]:
         if self.keda and self.hpa:
-            raise ValueError("both keda and hpa are given; one target has exactly one scaler: keep one of the two")
+            yield "hpa", "both keda and hpa are given; one target has exactly one scaler: keep one of the two"
         if self.fixed and (self.keda or self.hpa):
-            raise ValueError("fixed: true and a scaler (keda or hpa) contradict each other")
+            yield "fixed", "fixed: true and a scaler (keda or hpa) contradict each other"
         if self.idle is not None and self.idle != 0:
-            raise ValueError(f"idle {self.idle} cannot be held: an idle count is only possible as 0; drop idle and set min to the always-on count")
+            yield "idle", f"idle {self.idle} cannot be held: an idle count is only possible as 0; drop idle and set min to the always-on count"
         if self.idle == 0 and self.min == 0:
-            raise ValueError("idle 0 needs min >= 1; with min 0 leave idle out")
+            yield "idle", "idle 0 needs min >= 1; with min 0 leave idle out"
+        if self.hpa and (self.idle == 0 or self.min == 0):
+            yield "hpa", "an HPA does not scale to zero; use keda, or min 1 without idle"
         if self.min is not None and self.max is not None and self.min > self.max:
-            raise ValueError(f"min {self.min} is above max {self.max}")
-        return self
+            yield "min", f"min {self.min} is above max {self.max}"
+        held = self.keda.fallback.replicas if self.keda else None
+        if held is not None and not (self.min or 0) <= held <= (self.max if self.max is not None else held):
+            yield "keda", f"fallback.replicas {held} is outside min {self.min} to max {self.max}"
 
 
 class Lifecycle(Strict):
@@ -285,11 +259,13 @@ class Lifecycle(Strict):
 class ModelSpec(Strict):
     """One model and how it is served."""
 
-    source: str = Field(min_length=1, max_length=512, description="Catalogue name, or the path of a Hugging Face config.json.", examples=["meta-llama/Llama-3.3-70B-Instruct"])
+    source: str = Field(
+        min_length=1, max_length=512, description="Catalogue name, or the path of a Hugging Face config.json.", examples=["meta-llama/Llama-3.3-70B-Instruct"]
+    )
     task: Literal["auto", "generate", "embed"] = Field("auto", description="embed for embedding models; auto reads it from the model.")
     engine: EngineName = Field(EngineName.VLLM, description="Serving engine.")
-    engine_version: str | None = Field(None, pattern=r"^\d+\.\d+(\.\d+)?([.-]?(post|rc)\d+)?$", description="Engine version; the catalogue's default when left out.", examples=["0.33.0"])
-    image: str | None = Field(None, max_length=512, description="Container image with tag or digest; the engine's own when left out.")
+    engine_version: names.EngineVersion | None = Field(None, description="Engine version; the catalogue's default when left out.", examples=["0.33.0"])
+    image: names.Image | None = Field(None, description="Container image with tag or digest; the engine's own when left out.")
     quantization: Quantization = Field(Quantization.AUTO, description="Weight precision; auto chooses by GPU, memory and price.")
     kv_cache: KvCacheType = Field(KvCacheType.AUTO, description="KV cache precision; auto keeps the compute type.")
     parallelism: Literal["auto"] | Parallelism = Field("auto", description="auto, or explicit degrees.")
@@ -308,65 +284,31 @@ class ModelSpec(Strict):
     lifecycle: Lifecycle = Field(Lifecycle(), description="Start and stop behaviour.")
     workload: Workload = Field(description="The traffic to carry.")
     slo: Slo = Field(Slo(), description="Latency objectives.")
-    extra_args: tuple[str, ...] = Field((), max_length=64, description="Further engine flags; a flag the spec owns is merged into its field or refused.", examples=[["--seed", "7"]])
+    extra_args: names.EngineArgs = Field(
+        (), description="Further engine flags; a flag the spec owns is merged into its field or refused.", examples=[["--seed", "7"]]
+    )
     hf_token_secret: SecretKey | None = Field(None, description="Where the model hub token lives; needed for gated models.")
     model_cache: SizeBytes | None = Field(None, description="Node-local cache reserved for weights; 1.2 x the weights when left out.", examples=["200Gi"])
     shm: SizeBytes | None = Field(None, description="Size of /dev/shm; planned when left out.", examples=["16Gi"])
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
+    def faults(self) -> Iterator[tuple[str, str]]:
         seqs, budget, length = self.max_num_seqs, self.max_num_batched_tokens, self.max_model_len
         if seqs and budget and budget < seqs:
-            raise ValueError(f"max_num_batched_tokens {budget} is below max_num_seqs {seqs}")
+            yield "max_num_batched_tokens", f"max_num_batched_tokens {budget} is below max_num_seqs {seqs}"
         if self.chunked_prefill is False and budget and length and budget < length:
-            raise ValueError(f"chunked_prefill is off, so max_num_batched_tokens {budget} must be at least max_model_len {length}")
+            yield "max_num_batched_tokens", f"chunked_prefill is off, so max_num_batched_tokens {budget} must be at least max_model_len {length}"
         if self.hardware.device == "cpu" and self.task == "generate":
-            raise ValueError("device cpu is for embedding models (task: embed)")
-        return self
-
-
-class Gateway(Strict):
-    """How clients reach the models."""
-
-    enabled: bool = Field(True, description="Render Gateway and routes.")
-    class_name: Name = Field("envoy-gateway", description="GatewayClass.")
-    host: str | None = Field(None, pattern=r"^(\*\.)?[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$", description="Host name of the listener.", examples=["llm.example.com"])
-    tls_secret: SecretName | None = Field(None, description="Secret with the listener's certificate; without it the listener is plain HTTP inside the VPC.")
-    internal: bool = Field(True, description="Internal load balancer; false publishes it, which policy NET001 reviews.")
-    streaming: bool = Field(True, description="Routes carry server-sent events.")
-    timeout: DurationS | None = Field(None, description="Longest whole response; unlimited for streaming when left out.", examples=["30m"])
-    stream_idle_timeout: DurationS = Field("300s", description="Longest silence inside a stream.")  # type: ignore[assignment]
-
-
-class Observability(Strict):
-    """Metrics and alerts."""
-
-    enabled: bool = Field(True, description="Render PodMonitor and PrometheusRule.")
-    prometheus_url: str = Field("http://prometheus-operated.monitoring.svc:9090", pattern=r"^https?://[A-Za-z0-9.-]+(:\d{1,5})?(/[A-Za-z0-9._/-]*)?$", description="Where scalers read metrics.")
-
-
-class State(Strict):
-    """Where Terraform keeps its state."""
-
-    backend: Literal["s3", "local"] = Field("s3", description="s3 for real environments, local for sandboxes.")
-    bucket: str | None = Field(None, pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$", description="State bucket; named from the deployment when left out.")
-    lock: bool = Field(True, description="State locking cannot be turned off.")
-
-    @model_validator(mode="after")
-    def _locked(self) -> Self:
-        if not self.lock:
-            raise ValueError("lock: false is refused; state is always locked")
-        return self
+            yield "hardware", "device cpu is for embedding models (task: embed)"
 
 
 class DeploymentSpec(Strict):
     """One deployment: a cloud, its models with traffic and objectives, and how they are bought, reached and scaled."""
 
     apiVersion: Literal["inferform/v1"] = Field("inferform/v1", description="Version of this format.")
-    name: Name = Field(description="Name of the deployment; part of every resource name.", examples=["contract-qa"])
-    tenant: Name = Field("default", description="Who it belongs to.", examples=["acme"])
+    name: names.Name = Field(description="Name of the deployment; part of every resource name.", examples=["contract-qa"])
+    tenant: names.Name = Field("default", description="Who it belongs to.", examples=["acme"])
     cloud: Cloud = Field(description="Where it runs.")
-    models: dict[Name, ModelSpec] = Field(min_length=1, max_length=64, description="Models by name.")
+    models: dict[names.Name, ModelSpec] = Field(min_length=1, max_length=64, description="Models by name.")
     capacity: Capacity = Field(Capacity(), description="How nodes are bought.")
     budget: Budget | None = Field(None, description="What the deployment may cost.")
     gateway: Gateway = Field(Gateway(), description="How clients reach it.")
@@ -374,4 +316,4 @@ class DeploymentSpec(Strict):
     observability: Observability = Field(Observability(), description="Metrics and alerts.")
     state: State = Field(State(), description="Terraform state.")
     protected: bool = Field(False, description="Destroy asks for the typed name.")
-    environments: dict[Name, dict[str, JsonValue]] = Field({}, max_length=64, description="Overlays by environment: parts of this document, merged by key.")
+    environments: dict[names.Name, dict[str, JsonValue]] = Field({}, max_length=64, description="Overlays by environment, merged by key; null removes a key.")
