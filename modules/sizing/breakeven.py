@@ -88,6 +88,7 @@ class BreakEven:
     further fleet makes the API cheaper again. `fleet_usd_per_mtok_at_capacity` is with operations, the lowest one fleet reaches.
     """
 
+    api: str
     api_usd_per_mtok: float
     fleet_usd_per_month: float
     operations_usd_per_month: float
@@ -143,6 +144,7 @@ def break_even(request: BreakEvenRequest) -> BreakEven:
     crossing = None if fleets is None else (fleets * fleet.usd_per_month + staff) / usd_per_token
     volumes = tuple(_volume(v, fleet, staff, usd_per_token) for v in request.volumes_tokens_per_month)
     return BreakEven(
+        api=request.api.name,
         api_usd_per_mtok=usd_per_token * MTOK,
         fleet_usd_per_month=fleet.usd_per_month,
         operations_usd_per_month=staff,
