@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from inferform.errors import InputError, MissingToolError, Problem
 from inferform.sizing.breakeven import MTOK, BreakEven, fleets_for, format_tokens
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FORMATS = (".svg", ".png")
 # Two colours that stay apart for colour-blind readers and in grey print (Okabe and Ito).
 _API, _FLEET = "#D55E00", "#0072B2"
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     # Text stays text: small files that can be searched and read aloud.
     "svg.fonttype": "none",
     "svg.hashsalt": "inferform",
@@ -92,7 +92,7 @@ def _draw(axes: Axes, answer: BreakEven) -> None:
     for axis, (first, last), form in ((axes.xaxis, axes.get_xlim(), _tokens), (axes.yaxis, axes.get_ylim(), _usd)):
         # Fewer than three decades would leave an axis with two figures.
         axis.set_major_locator(LogLocator(subs=(1, 2, 5) if last / first < 1000 else (1,)))
-        axis.set_major_formatter(lambda value, _, form=form: form(value))
+        axis.set_major_formatter(form)
         axis.set_minor_formatter(NullFormatter())
 
     asked = [(v.tokens_per_month, usd) for v in answer.volumes for usd in (v.api_usd, v.fleet_usd) if v.tokens_per_month > 0 and usd > 0]
@@ -105,11 +105,11 @@ def _draw(axes: Axes, answer: BreakEven) -> None:
     axes.legend(loc="upper left", frameon=True, framealpha=0.9, edgecolor="none", fontsize=9)
 
 
-def _usd(value: float) -> str:
+def _usd(value: float, _position: object = None) -> str:
     return f"${value:,.0f}" if value >= 10 or value == round(value) else f"${value:,.2f}" if value >= 0.1 else f"${value:.2g}"
 
 
-def _tokens(value: float) -> str:
+def _tokens(value: float, _position: object = None) -> str:
     figure, _, unit = format_tokens(value).partition(" ")
     return f"{float(figure.replace(',', '')):g} {unit}".rstrip()
 
