@@ -118,7 +118,9 @@ class AttentionGroup:
 
     full / sliding / chunked keep keys and values (sliding and chunked at most `window_tokens`); mla keeps one latent of
     `latent_dim` values a token (kv_lora_rank + qk_rope_head_dim); linear and mamba keep `state_bytes` a sequence and
-    layer (at tp 1) whatever its length; none keeps nothing (an MLP-only layer of a hybrid).
+    layer (at tp 1) whatever its length; none keeps nothing (an MLP-only layer of a hybrid, an encoder, a layer that reads
+    another layer's cache). `index_bytes` a token and layer belong to a sparse-attention indexer; `compression` tokens share
+    one stored entry. `indexes` are the layers of the group, 0-based.
     """
 
     kind: Literal["full", "sliding", "chunked", "mla", "linear", "mamba", "none"]
@@ -129,6 +131,9 @@ class AttentionGroup:
     window_tokens: int | None = None
     latent_dim: int = 0
     state_bytes: int = 0
+    index_bytes: int = 0
+    compression: int = 1
+    indexes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +157,54 @@ class Mla:
     v_head_dim: int
 
 
+Part = Literal["embedding", "head", "attention", "linear", "mamba", "mlp", "expert", "shared_expert", "router", "norm", "vision"]
+Split = Literal["vocab", "rows", "cols", "heads", "kv_heads", "experts", "replicated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """Weights of one shape: `rows` x `cols` (out x in), `copies` times (experts) in each of `layers`.
+
+    `layers` are 0-based; empty means once per model, before the first layer (`embedding`, `vision`) or after the last.
+    `split` says how tensor parallelism divides it: vocab (padded rows), rows, cols, heads and kv_heads (rows in whole heads of
+    `head_rows`; kv heads are copied once there are more ranks than heads), experts (rows or cols inside an expert, or whole
+    experts under expert parallelism), replicated. `used` is the share that one token reads (top-k / experts).
+    """
+
+    name: str
+    part: Part
+    rows: int
+    cols: int
+    split: Split
+    layers: tuple[int, ...] = ()
+    copies: int = 1
+    used: float = 1.0
+    head_rows: int = 1
+
+    @property
+    def params(self) -> int:
+        """Weights in the whole model."""
+        return self.rows * self.cols * self.copies * max(1, len(self.layers))
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizedPart:
+    """Weights that the checkpoint stores in fewer bits: tensor name, method, bits, group size, and layers (empty: all)."""
+
+    tensor: str
+    method: str
+    bits: int
+    group_size: int | None
+    layers: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class CheckpointQuantization:
-    """What the checkpoint itself says: method as vLLM names it, bits of a weight, group or block sizes, modules left in 16 bit."""
+    """What the checkpoint itself says: method as vLLM names it, bits of a weight, group or block sizes, modules left in 16 bit.
+
+    `weights` is the class used all over Inferform: fp8, int8, awq, gptq (any other int4), nvfp4 or mxfp4. `parts` lists the tensors that are
+    quantized, after the ignore rules; a mixed checkpoint has parts of several methods and `weights` names the widest share.
+    """
 
     method: str
     bits: int
@@ -162,6 +212,8 @@ class CheckpointQuantization:
     block: tuple[int, int] | None
     ignored: tuple[str, ...]
     kv_cache: str | None
+    weights: str = ""
+    parts: tuple[QuantizedPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,3 +244,5 @@ class Model:
     active_params: int
     gated: bool
     source: str
+    tensors: tuple[Tensor, ...] = ()
+    vision_hidden: int = 0
