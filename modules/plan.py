@@ -275,6 +275,30 @@ class CloudPlan(Part):
     system_pool: SystemPool
 
 
+class RateLimitPlan(Part):
+    """What each tenant may use; counted by the gateway in `store` (host:port of Redis)."""
+
+    tokens_per_hour: int | None
+    requests_per_minute: int | None
+    store: str
+
+
+class JwtPlan(Part):
+    """Tokens that the gateway verifies; `tenant_claim` names the tenant."""
+
+    issuer: str
+    jwks_uri: str
+    audiences: tuple[str, ...]
+    tenant_claim: str
+
+
+class GatewayAuthPlan(Part):
+    """How clients prove who they are: API keys of a Secret (its keys are tenant names) or JWTs; exactly one is set."""
+
+    api_keys_secret: str | None
+    jwt: JwtPlan | None
+
+
 class GatewayPlan(Part):
     enabled: bool
     class_name: str
@@ -285,11 +309,15 @@ class GatewayPlan(Part):
     timeout_s: float | None = Field(description="Whole-response timeout; None renders 0s (unlimited).")
     stream_idle_timeout_s: float
     buffer_limit_bytes: int
+    namespace: str = Field("envoy-gateway-system", description="Namespace where the gateway's proxies run.")
+    auth: GatewayAuthPlan | None = None
+    limits: RateLimitPlan | None = None
 
 
 class ObservabilityPlan(Part):
     enabled: bool
     prometheus_url: str
+    namespace: str = Field("monitoring", description="Namespace of the Prometheus that scrapes the pods.")
 
 
 class StatePlan(Part):
