@@ -32,3 +32,29 @@ def node_labels(*, model: str, pool: str, role: str, os: str, gpus_per_node: int
         POOL_LABEL: pool,
         ROLE_LABEL: role,
     }
+
+
+def serving_account(model: str) -> str:
+    """Kubernetes service account of a model's serving pods: it may read that model's weights in the store."""
+    return f"{model}-serving"
+
+
+def import_account(model: str) -> str:
+    """Kubernetes service account of the job that fills the store with a model's weights: it may write them."""
+    return f"{model}-import"
+
+
+def store_prefix(model: str) -> str:
+    """Key prefix of one model in the model store."""
+    return f"models/{model}/"
+
+
+def node_cache_path(*, os: str, local_disks: bool) -> str:
+    """Folder on a node that holds model caches and outlives pods.
+
+    AL2023 mounts the RAID0 of local disks at /mnt/k8s-disks/0 (nodeadm, localStorage.strategy RAID0); Bottlerocket allows
+    binding a folder below /mnt to its ephemeral storage; other nodes keep it on the root volume.
+    """
+    if os == "bottlerocket":
+        return "/mnt/inferform"
+    return "/mnt/k8s-disks/0/inferform" if local_disks else "/var/lib/inferform"
