@@ -52,6 +52,9 @@ Image = Annotated[
 ]
 HostName = Annotated[str, _text(r"^(\*\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", "a host name such as llm.example.com")]
 Url = Annotated[str, _text(r"^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._/-]*)?$", "an address such as http://prometheus.monitoring.svc:9090", 512)]
+HttpsUrl = Annotated[str, _text(r"^https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?$", "an https address such as https://login.example.com/keys", 512)]
+HostPort = Annotated[str, _text(r"^[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?:[0-9]{1,5}$", "host:port, such as redis.redis-system.svc:6379", 260)]
+Claim = Annotated[str, _text(r"^[A-Za-z0-9_.:/-]+$", "the name of a token claim, such as sub", 128)]
 BucketName = Annotated[str, _text(r"^[a-z0-9][a-z0-9.-]+[a-z0-9]$", "a bucket name: 3 to 63 lower-case letters, digits, dots and dashes", 63)]
 
 
@@ -70,6 +73,7 @@ Cidrs = Annotated[tuple[Cidr, ...], Field(max_length=40)]
 Principals = Annotated[tuple[PrincipalArn, ...], Field(max_length=64)]
 GpuNames = Annotated[tuple[GpuName, ...], Field(max_length=64)]
 InstanceTypes = Annotated[tuple[InstanceType, ...], Field(max_length=64)]
+Audiences = Annotated[tuple[Annotated[str, StringConstraints(min_length=1, max_length=256)], ...], Field(max_length=16)]
 EngineArgs = Annotated[tuple[Annotated[str, StringConstraints(min_length=1, max_length=1024)], ...], Field(max_length=64)]
 
 

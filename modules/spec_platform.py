@@ -43,6 +43,40 @@ class Cloud(Strict):
             yield "vpc_cidr", f"/{size} does not hold the network; a VPC of ours is /16 to /24"
 
 
+class Jwt(Strict):
+    """JSON Web Tokens that the gateway verifies."""
+
+    issuer: names.HttpsUrl = Field(description="Issuer of the tokens.", examples=["https://login.example.com/"])
+    jwks_uri: names.HttpsUrl = Field(description="Where the issuer publishes its keys.", examples=["https://login.example.com/keys"])
+    audiences: names.Audiences = Field((), description="Accepted audiences; empty accepts any.", examples=[["llm"]])
+    tenant_claim: names.Claim = Field("sub", description="Claim that names the tenant.")
+
+
+class GatewayAuth(Strict):
+    """How clients prove who they are: exactly one of api_keys_secret and jwt."""
+
+    api_keys_secret: names.SecretName | None = Field(
+        None, description="Existing Secret; each key is a tenant, its value that tenant's API key.", examples=["llm-api-keys"]
+    )
+    jwt: Jwt | None = Field(None, description="Verify JSON Web Tokens instead.")
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        if (self.api_keys_secret is None) == (self.jwt is None):
+            yield "jwt", "give exactly one of api_keys_secret and jwt"
+
+
+class RateLimits(Strict):
+    """What each tenant may use of each model."""
+
+    tokens_per_hour: int | None = Field(None, ge=1, le=2**32 - 1, description="Tokens (input + output) an hour per tenant and model.", examples=[100_000])
+    requests_per_minute: int | None = Field(None, ge=1, le=2**32 - 1, description="Requests a minute per tenant and model.", examples=[600])
+    store: names.HostPort = Field(description="host:port of the Redis that holds the counters.", examples=["redis.redis-system.svc:6379"])
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        if self.tokens_per_hour is None and self.requests_per_minute is None:
+            yield "tokens_per_hour", "give tokens_per_hour or requests_per_minute"
+
+
 class Gateway(Strict):
     """How clients reach the models."""
 
@@ -54,6 +88,13 @@ class Gateway(Strict):
     streaming: bool = Field(True, description="Routes carry server-sent events.")
     timeout: DurationS | None = Field(None, description="Longest whole response; unlimited for streaming when left out.", examples=["30m"])
     stream_idle_timeout: DurationS = Field("300s", description="Longest silence inside a stream.")  # type: ignore[assignment]
+    namespace: names.Name = Field("envoy-gateway-system", description="Namespace where the gateway's proxies run.")
+    auth: GatewayAuth | None = Field(None, description="Who may call; without it everyone who reaches the gateway may.")
+    limits: RateLimits | None = Field(None, description="Limits per tenant; they need auth, because the tenant comes from the verified identity.")
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        if self.limits and not self.auth:
+            yield "limits", "limits need auth: the tenant is taken from the verified identity, never from what the client says"
 
 
 class Observability(Strict):
@@ -61,6 +102,7 @@ class Observability(Strict):
 
     enabled: bool = Field(True, description="Render PodMonitor and PrometheusRule.")
     prometheus_url: names.Url = Field("http://prometheus-operated.monitoring.svc:9090", description="Where scalers read metrics.")
+    namespace: names.Name = Field("monitoring", description="Namespace of the Prometheus that scrapes the pods.")
 
 
 class State(Strict):
