@@ -153,8 +153,8 @@ class _Builder:
 
     def _add(self, node: Node, anchor: str | None) -> None:
         if node.size > MAX_NODES or node.depth + len(self.stack) > MAX_DEPTH:
-            what = f"{MAX_NODES:,} values" if node.size > MAX_NODES else f"{MAX_DEPTH} levels"
-            self.refuse(node.line, f"with its aliases followed this has more than {what}", fix="write the parts out, or use fewer aliases")
+            wide = f"with its aliases followed this has more than {MAX_NODES:,} values"
+            self.refuse(node.line, wide if node.size > MAX_NODES else f"nested deeper than {MAX_DEPTH} levels")
             raise _TooBigError
         if anchor:
             self.anchors[anchor] = node
@@ -170,6 +170,11 @@ class _Builder:
             key, top.key = top.key, None
             self._put(top, key, node)
 
+    def _path(self, key: str) -> str:
+        """Where the mapping on top of the stack stands, and `key` in it."""
+        parts = [f".{part.key.value}" if part.key else f"[{len(part.items)}]" for part in self.stack[:-1]]
+        return f"{''.join(parts)}.{key}".lstrip(".")
+
     def _put(self, top: _Open, key: Node, node: Node) -> None:
         entries = top.entries if top.entries is not None else {}
         if not isinstance(key.value, str):
@@ -182,7 +187,7 @@ class _Builder:
                 self.refuse(key.line, f"{MERGE} merges mappings", fix=f"write {MERGE}: *anchor, where the anchor is on a mapping")
             top.merged += [b for b in bases if isinstance(b.value, dict)]
         elif key.value in entries:
-            self.refuse(key.line, f"`{key.value}` is given twice", name=key.value, fix=f"keep one; the other is on line {entries[key.value].line}")
+            self.refuse(key.line, f"`{key.value}` is given twice", name=self._path(key.value), fix=f"keep one; the other is on line {entries[key.value].line}")
         else:
             entries[key.value] = replace(node, line=key.line)
 
@@ -228,13 +233,14 @@ def parse(data: bytes, file: str) -> tuple[Node, list[Problem]]:
     if len(data) > MAX_BYTES:
         raise InputError(Problem(f"the file is larger than {MAX_BYTES // 2**20} MiB", file=file, fix="a spec is a few kilobytes; is this the right file?"))
     builder = _Builder(file)
+    text = _decoded(data, file)
     try:
-        for event in yaml.parse(_decoded(data, file), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             builder.feed(event)
     except _TooBigError:
         raise InputError(builder.problems) from None
     except yaml.MarkedYAMLError as err:
-        raise InputError([*builder.problems, _syntax(err, file)]) from err
+        raise InputError([*builder.problems, _syntax(err, file, text)]) from err
     except yaml.YAMLError as err:
         raise InputError([*builder.problems, Problem(f"not YAML: {err}", file=file)]) from err
     if builder.root is None or builder.root.value is None:
@@ -246,7 +252,7 @@ def parse(data: bytes, file: str) -> tuple[Node, list[Problem]]:
     return builder.root, builder.problems
 
 
-def _syntax(err: yaml.MarkedYAMLError, file: str) -> Problem:
+def _syntax(err: yaml.MarkedYAMLError, file: str, text: str) -> Problem:
     """A syntax error as one sentence with its line."""
     mark = err.problem_mark or err.context_mark
     problem = (err.problem or "cannot be read").removeprefix("did not find ").removeprefix("could not find ")
@@ -261,5 +267,7 @@ def _syntax(err: yaml.MarkedYAMLError, file: str) -> Problem:
     fix = next((f for word, f in fixes.items() if word in (err.problem or "")), "")
     if mark is None:
         return Problem(f"not YAML: {problem}{context}", file=file, fix=fix)
-    text = f"missing {problem.removeprefix('expected ')}" if wants else problem
-    return Problem(f"not YAML: {text}{context} (column {mark.column + 1})", file=file, line=mark.line + 1, fix=fix)
+    if "\t" in "".join(text.split("\n")[mark.line : mark.line + 1])[mark.column : mark.column + 1]:
+        return Problem(f"not YAML: a tab where indentation is expected (column {mark.column + 1})", file=file, line=mark.line + 1, fix=fixes["tab"])
+    said = f"missing {problem.removeprefix('expected ')}" if wants else problem
+    return Problem(f"not YAML: {said}{context} (column {mark.column + 1})", file=file, line=mark.line + 1, fix=fix)

@@ -297,6 +297,8 @@ class ModelSpec(Strict):
             yield "max_num_batched_tokens", f"max_num_batched_tokens {budget} is below max_num_seqs {seqs}"
         if self.chunked_prefill is False and budget and length and budget < length:
             yield "max_num_batched_tokens", f"chunked_prefill is off, so max_num_batched_tokens {budget} must be at least max_model_len {length}"
+        if any(arg.split("=")[0] in ("--api-key", "--hf-token") for arg in self.extra_args):
+            yield "extra_args", "a key is never an argument: the pod reads it from a Secret (hf_token_secret)"
         if self.hardware.device == "cpu" and self.task == "generate":
             yield "hardware", "device cpu is for embedding models (task: embed)"
 
