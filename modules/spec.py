@@ -183,6 +183,8 @@ class Capacity(Strict):
 
 
 class Budget(Strict):
+    """What a deployment may cost."""
+
     usd_per_month: float = Field(gt=0, le=1e9, description="Ceiling for the steady fleet, 730 hours a month.", examples=[12000])
 
 
