@@ -44,7 +44,7 @@ def problems(folder: Path, text: str, environment: str | None = None) -> list[Pr
 def only(folder: Path, text: str) -> Problem:
     """The one thing that is wrong with a spec."""
     found = problems(folder, text)
-    assert len(found) == 1, [str(p) for p in found]
+    assert 1 == len(found), [str(p) for p in found]
     return found[0]
 
 
@@ -52,10 +52,10 @@ def test_a_minimal_spec_loads_with_defaults(tmp_path: Path) -> None:
     """Name, cloud, one model, its workload and objectives are enough; the rest comes from the fields."""
     loaded = load_spec(write(tmp_path, MINIMAL))
     model = loaded.spec.models["llama-8b"]
-    assert (loaded.spec.name, loaded.spec.tenant, loaded.environment) == ("demo", "default", "default")
-    assert (model.slo.ttft_p95, model.slo.tpot_p95) == (1.0, 0.06)
-    assert (model.workload.input_tokens.p95_tokens, loaded.spec.scaling.scale_in_delay) == (1000, 900.0)
-    assert model.nodes.root_size == 100 * 2**30
+    assert ("demo", "default", "default") == (loaded.spec.name, loaded.spec.tenant, loaded.environment)
+    assert (1.0, 0.06) == (model.slo.ttft_p95, model.slo.tpot_p95)
+    assert (1000, 900.0) == (model.workload.input_tokens.p95_tokens, loaded.spec.scaling.scale_in_delay)
+    assert 100 * 2**30 == model.nodes.root_size
 
 
 def test_every_problem_comes_at_once_in_document_order(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_unknown_fields_name_the_nearest(tmp_path: Path, line: str, fix: str) ->
 
 def test_an_unknown_field_without_a_near_one_lists_the_fields(tmp_path: Path) -> None:
     """Where nothing is close the legal fields of that part are listed."""
-    assert only(tmp_path, with_model("parallelism: {zz: 1}")).legal == ("tp", "pp", "dp", "ep")
+    assert ("tp", "pp", "dp", "ep") == only(tmp_path, with_model("parallelism: {zz: 1}")).legal
 
 
 @pytest.mark.parametrize(
@@ -144,41 +144,41 @@ def test_numbers_that_yaml_1_1_would_turn_are_kept_as_text(tmp_path: Path) -> No
     )
     model = load_spec(write(tmp_path, text.replace("peak_rps: 2", "peak_rps: 1e3"))).spec.models["llama-8b"]
     assert model.capacity is not None
-    assert model.capacity.purchase[0].ends_at == "2026-12-24T11:30:00Z"  # type: ignore[union-attr]
-    assert model.workload.peak_rps == 1000.0
+    assert "2026-12-24T11:30:00Z" == model.capacity.purchase[0].ends_at  # type: ignore[union-attr]
+    assert 1000.0 == model.workload.peak_rps
 
 
 def test_a_choice_of_kinds_gives_one_problem(tmp_path: Path) -> None:
     """A field that takes a word or a mapping complains once, about the kind that was written."""
-    assert only(tmp_path, with_model("topology: split")).message == "wants a mapping with prefill, decode or one of the legal words"
-    assert only(tmp_path, with_model("topology: split")).legal == ("auto", "aggregated")
-    assert only(tmp_path, with_model("topology: {prefill: 1}")).field == "models.llama-8b.topology.decode"
-    assert only(tmp_path, with_model("nodes: {efa: maybe}")).legal == ("true", "false", "auto")
-    assert only(tmp_path, with_model("capacity: {purchase: [{kind: spott}]}")).field == "models.llama-8b.capacity.purchase[0].kind"
+    assert "wants a mapping with prefill, decode or one of the legal words" == only(tmp_path, with_model("topology: split")).message
+    assert ("auto", "aggregated") == only(tmp_path, with_model("topology: split")).legal
+    assert "models.llama-8b.topology.decode" == only(tmp_path, with_model("topology: {prefill: 1}")).field
+    assert ("true", "false", "auto") == only(tmp_path, with_model("nodes: {efa: maybe}")).legal
+    assert "models.llama-8b.capacity.purchase[0].kind" == only(tmp_path, with_model("capacity: {purchase: [{kind: spott}]}")).field
 
 
 def test_missing_fields_say_what_they_hold(tmp_path: Path) -> None:
     """A missing field is reported at the part that lacks it, with its description and an example."""
     problem = only(tmp_path, MINIMAL.replace(", region: us-east-1", ""))
-    assert (problem.line, problem.field, problem.message, problem.fix) == (2, "cloud.region", "is required", "region name, such as us-east-1")
+    assert (2, "cloud.region", "is required", "region name, such as us-east-1") == (problem.line, problem.field, problem.message, problem.fix)
 
 
 def test_duplicate_keys_are_refused(tmp_path: Path) -> None:
     """A key given twice is a problem with both lines, not the last one winning."""
     problem = only(tmp_path, with_model("max_num_seqs: 4\nmax_num_seqs: 8"))
-    assert (problem.line, problem.field, problem.fix) == (13, "models.llama-8b.max_num_seqs", "keep one; the other is on line 12")
+    assert (13, "models.llama-8b.max_num_seqs", "keep one; the other is on line 12") == (problem.line, problem.field, problem.fix)
 
 
 def test_environments_merge_by_key(tmp_path: Path) -> None:
     """Mappings merge, scalars replace, null removes, what is not named stays."""
     base, dev, prod = load_all(write(tmp_path, OVERLAYS))
-    assert [base.environment, dev.environment, prod.environment] == ["default", "dev", "prod"]
-    assert tuple(x.spec.models["llama-8b"].workload.peak_rps for x in (base, dev, prod)) == (2.0, 1.0, 2.0)
-    assert tuple(x.spec.models["llama-8b"].workload.input_tokens.mean for x in (base, dev, prod)) == (500, 500, 700)
+    assert ["default", "dev", "prod"] == [base.environment, dev.environment, prod.environment]
+    assert (2.0, 1.0, 2.0) == tuple(x.spec.models["llama-8b"].workload.peak_rps for x in (base, dev, prod))
+    assert (500, 500, 700) == tuple(x.spec.models["llama-8b"].workload.input_tokens.mean for x in (base, dev, prod))
     assert dev.spec.budget is None
-    assert (base.spec.protected, dev.spec.protected, prod.spec.protected) == (False, False, True)
-    assert sorted(prod.spec.models) == ["llama-8b", "second"]
-    assert prod.spec.environments == {}
+    assert (False, False, True) == (base.spec.protected, dev.spec.protected, prod.spec.protected)
+    assert ["llama-8b", "second"] == sorted(prod.spec.models)
+    assert {} == prod.spec.environments
 
 
 def test_one_environment_does_not_change_with_another(tmp_path: Path) -> None:
@@ -204,32 +204,32 @@ def test_the_same_problem_in_every_environment_is_told_once(tmp_path: Path) -> N
     """A mistake in the document itself is not repeated for each environment."""
     with pytest.raises(InputError) as caught:
         load_all(write(tmp_path, OVERLAYS.replace("tpot_p95: 60ms", "tpot_p95: 60")))
-    assert [p.field for p in caught.value.problems] == ["models.llama-8b.slo.tpot_p95"]
+    assert ["models.llama-8b.slo.tpot_p95"] == [p.field for p in caught.value.problems]
 
 
 def test_what_identifies_a_deployment_cannot_differ(tmp_path: Path) -> None:
     """An overlay that sets name, apiVersion or environments is refused."""
     text = MINIMAL + "environments:\n  prod: {name: other, apiVersion: inferform/v1}\n"
-    assert [p.field for p in problems(tmp_path, text, "prod")] == ["environments.prod.name", "environments.prod.apiVersion"]
+    assert ["environments.prod.name", "environments.prod.apiVersion"] == [p.field for p in problems(tmp_path, text, "prod")]
 
 
 def test_an_unknown_environment_names_the_nearest(tmp_path: Path) -> None:
     """`--env prd` is a mistake, not a new environment."""
     found = problems(tmp_path, OVERLAYS, "prd")
-    assert [(p.value, p.legal, p.fix) for p in found] == [("prd", ("default", "dev", "prod"), "did you mean prod?")]
+    assert [("prd", ("default", "dev", "prod"), "did you mean prod?")] == [(p.value, p.legal, p.fix) for p in found]
 
 
 def test_environment_names_are_names(tmp_path: Path) -> None:
     """An environment's name goes into resource names, so it has their form."""
-    assert only(tmp_path, MINIMAL + "environments: {Prod_1: {}}\n").field == "environments.Prod_1"
+    assert "environments.Prod_1" == only(tmp_path, MINIMAL + "environments: {Prod_1: {}}\n").field
 
 
 def test_anchors_and_merge_keys_are_followed(tmp_path: Path) -> None:
     """Shared blocks work: an alias repeats a value, << merges a mapping and local keys win."""
     text = MINIMAL.replace("workload:\n", "workload: &load\n") + "  second:\n    source: x\n    workload: {<<: *load, peak_rps: 9}\n"
     models = load_spec(write(tmp_path, text)).spec.models
-    assert (models["llama-8b"].workload.peak_rps, models["second"].workload.peak_rps) == (2.0, 9.0)
-    assert models["second"].workload.input_tokens.mean == 500
+    assert (2.0, 9.0) == (models["llama-8b"].workload.peak_rps, models["second"].workload.peak_rps)
+    assert 500 == models["second"].workload.input_tokens.mean
 
 
 def test_later_problems_get_their_lines(tmp_path: Path) -> None:
@@ -251,13 +251,13 @@ def test_list_positions_are_understood_in_both_spellings(tmp_path: Path) -> None
     """`purchase.0.kind` and `purchase[0].kind` point at the same line."""
     loaded: LoadedSpec = load_spec(write(tmp_path, MINIMAL + "capacity:\n  purchase:\n    - kind: on_demand\n    - kind: spot\n"))
     found = annotate([Problem("x", field="capacity.purchase.1.kind"), Problem("x", field="capacity.purchase[1].kind")], loaded)
-    assert [(p.field, p.line) for p in found] == [("capacity.purchase[1].kind", 15)] * 2
+    assert [("capacity.purchase[1].kind", 15)] * 2 == [(p.field, p.line) for p in found]
 
 
 def test_standard_input_is_a_file_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """`-` reads the spec from standard input."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(MINIMAL.encode())))
-    assert ((loaded := load_spec("-")).spec.name, loaded.file) == ("demo", "<stdin>")
+    assert ("demo", "<stdin>") == ((loaded := load_spec("-")).spec.name, loaded.file)
 
 
 @pytest.mark.parametrize(
@@ -291,15 +291,15 @@ def test_a_byte_order_mark_is_no_problem(tmp_path: Path) -> None:
     """UTF-8 with a byte order mark, as some editors write it, loads."""
     path = tmp_path / "spec.yaml"
     path.write_bytes(b"\xef\xbb\xbf" + MINIMAL.replace("\n", "\r\n").encode())
-    assert load_spec(path).spec.name == "demo"
+    assert "demo" == load_spec(path).spec.name
 
 
 def test_syntax_errors_have_line_and_remedy(tmp_path: Path) -> None:
     """A tab, an open quote and a second colon are told with line and what to do."""
     tab = only(tmp_path, "name: a\ncloud:\n\tregion: x\n")
-    assert (tab.line, tab.fix) == (3, "indent with spaces")
-    assert only(tmp_path, "name: 'a\n").fix == "close the quote or bracket"
-    assert ((p := only(tmp_path, "a: b: c\n")).line, p.fix) == (1, "put the value in quotes, or start a new line")
+    assert (3, "indent with spaces") == (tab.line, tab.fix)
+    assert "close the quote or bracket" == only(tmp_path, "name: 'a\n").fix
+    assert (1, "put the value in quotes, or start a new line") == ((p := only(tmp_path, "a: b: c\n")).line, p.fix)
 
 
 def test_tags_keys_and_documents_beyond_plain_data_are_refused(tmp_path: Path) -> None:
@@ -322,7 +322,7 @@ def test_paths_that_cannot_be_read_are_input_errors(tmp_path: Path, name: str) -
     (tmp_path / "folder").mkdir()
     with pytest.raises(InputError) as caught:
         load_spec(str(tmp_path / name))
-    assert len(caught.value.problems) == 1
+    assert 1 == len(caught.value.problems)
 
 
 def test_a_missing_file_names_the_nearest(tmp_path: Path) -> None:
@@ -337,11 +337,11 @@ def test_fc38_duplicate_models_are_refused(tmp_path: Path) -> None:
     """FC-38: two models (and so pools) of one name are a problem with both lines."""
     text = MINIMAL + MINIMAL.split("models:\n")[1]
     problem = only(tmp_path, text)
-    assert (problem.field, problem.message) == ("models.llama-8b", "`llama-8b` is given twice")
+    assert ("models.llama-8b", "`llama-8b` is given twice") == (problem.field, problem.message)
 
 
 def test_text_that_does_not_print_is_refused(tmp_path: Path) -> None:
     """Escapes that would steer a terminal or hide text are refused and shown by their code."""
-    assert only(tmp_path, with_model('extra_args: ["--x=\\e[31m"]')).message == "holds a character that does not print (U+001B)"
-    assert only(tmp_path, with_model('extra_args: ["a\\u202eb"]')).message == "holds a character that does not print (U+202E)"
+    assert "holds a character that does not print (U+001B)" == only(tmp_path, with_model('extra_args: ["--x=\\e[31m"]')).message
+    assert "holds a character that does not print (U+202E)" == only(tmp_path, with_model('extra_args: ["a\\u202eb"]')).message
     assert only(tmp_path, with_model('extra_args: ["\\ud800"]')).message

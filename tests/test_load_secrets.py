@@ -44,7 +44,7 @@ def test_fc34_a_literal_token_is_refused_and_not_repeated(tmp_path: Path, token:
 def test_fc34_a_token_written_with_escapes_is_found(tmp_path: Path) -> None:
     """FC-34: YAML escapes do not hide a token."""
     found = problems(tmp_path, with_model('extra_args: ["\\x68f_' + "a1B2" * 8 + '"]'))
-    assert [p.field for p in found] == ["models.llama-8b.extra_args[0]"]
+    assert ["models.llama-8b.extra_args[0]"] == [p.field for p in found]
 
 
 def test_fc34_a_short_secret_in_a_secret_field_is_not_repeated(tmp_path: Path) -> None:
@@ -59,13 +59,13 @@ def test_fc34_a_reference_is_all_a_spec_takes(tmp_path: Path) -> None:
     """FC-34: the name and key of a Kubernetes Secret load."""
     secret = load_spec(write(tmp_path, MINIMAL)).spec.models["llama-8b"].hf_token_secret
     assert secret is not None
-    assert (secret.name, secret.key) == ("hf-token", "token")
+    assert ("hf-token", "token") == (secret.name, secret.key)
 
 
 def test_fc34_a_literal_key_among_the_engine_arguments_is_refused(tmp_path: Path) -> None:
     """FC-34: an engine flag that carries a key is refused whatever the key looks like."""
     found = problems(tmp_path, with_model("extra_args: [--api-key, letmein]"))
-    assert [p.field for p in found] == ["models.llama-8b.extra_args"]
+    assert ["models.llama-8b.extra_args"] == [p.field for p in found]
     assert "letmein" not in str(found[0])
 
 
