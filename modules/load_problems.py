@@ -11,6 +11,7 @@ from inferform.load_fields import advice, nearest, part_of, pattern_of
 from inferform.load_secrets import names_a_secret, shortened
 from inferform.load_yaml import WORDS, Node
 from inferform.names import WANTS
+from inferform.quantities import kubernetes_bytes, parse_bytes, parse_duration_s
 from pydantic_core import ErrorDetails
 
 Path = tuple[str | int, ...]
@@ -157,10 +158,26 @@ def _problem(found: _Found, document: Document) -> Problem:
         return _make(document, path, f"wants {WANTS.get(context['pattern'], 'another form')}", of_key=found.of_key)
     if kind in _BOUNDS:
         text, bound = _BOUNDS[kind]
-        text = text.format(f"{context[bound]:,}").replace("at least 1 characters", "at least 1 character").replace("at least 1 entries", "at least 1 entry")
+        text = (
+            text.format(_limit(context[bound], document.root.at(path)))
+            .replace("at least 1 characters", "at least 1 character")
+            .replace("at least 1 entries", "at least 1 entry")
+        )
         return _make(document, path, text, of_key=found.of_key)
     message = str(context["error"]) if "error" in context else error["msg"]
     return _make(document, path, message, of_key=found.of_key)
+
+
+def _limit(limit: float, node: Node | None) -> str:
+    """A bound as a person writes it: in the unit of what is bounded."""
+    text = node.text if node and isinstance(node.value, str) else ""
+    for parse, shown in ((parse_duration_s, f"{limit:g}s"), (parse_bytes, kubernetes_bytes(int(limit)) if limit == int(limit) else "")):
+        try:
+            parse(text)
+        except ValueError:
+            continue
+        return shown
+    return f"{limit:,}"
 
 
 def faults(errors: Sequence[ErrorDetails]) -> list[ErrorDetails]:

@@ -14,11 +14,15 @@ _BYTES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "
 _NUMBER = r"([0-9]{1,15}(?:\.[0-9]{1,9})?)"
 
 
+_WANTS_DURATION = "wants a duration with a unit, such as 50ms, 1.2s, 15m or 2h"
+_WANTS_SIZE = "wants a size with a unit, such as 500Gi, 64GB or 512Mi"
+
+
 def parse_duration_s(text: Any) -> float:
     """Seconds in a duration such as `1.2s` or `50ms`; the unit is required, so that 50 is never read as 50 s."""
     match = re.fullmatch(_NUMBER + r"\s*(ms|s|m|h|d)", text.strip()) if isinstance(text, str) else None
     if not match:
-        raise ValueError("wants a duration with a unit, such as 50ms, 1.2s, 15m or 2h")
+        raise ValueError(_WANTS_DURATION)
     return float(match.group(1)) * _DURATION_S[match.group(2)]
 
 
@@ -26,7 +30,7 @@ def parse_bytes(text: Any) -> int:
     """Bytes in a size such as `500Gi` (2**30) or `64GB` (10**9); the unit is required."""
     match = re.fullmatch(_NUMBER + r"\s*(Ki|Mi|Gi|Ti|K|M|G|T)B?", text.strip()) if isinstance(text, str) else None
     if not match:
-        raise ValueError("wants a size with a unit, such as 500Gi, 64GB or 512Mi")
+        raise ValueError(_WANTS_SIZE)
     return math.floor(float(match.group(1)) * _BYTES[match.group(2)])
 
 
@@ -45,12 +49,16 @@ def _bytes(value: Any) -> int:
 DurationS = Annotated[
     float,
     BeforeValidator(_duration),
-    WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?\s*(ms|s|m|h|d)$", "examples": ["50ms", "1.2s", "15m"]}),
+    WithJsonSchema(
+        {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?\s*(ms|s|m|h|d)$", "patternErrorMessage": _WANTS_DURATION, "examples": ["50ms", "1.2s", "15m"]}
+    ),
 ]
 SizeBytes = Annotated[
     int,
     BeforeValidator(_bytes),
-    WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?\s*(Ki|Mi|Gi|Ti|K|M|G|T)B?$", "examples": ["500Gi", "64GB"]}),
+    WithJsonSchema(
+        {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?\s*(Ki|Mi|Gi|Ti|K|M|G|T)B?$", "patternErrorMessage": _WANTS_SIZE, "examples": ["500Gi", "64GB"]}
+    ),
 ]
 
 

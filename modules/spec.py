@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from inferform import names
 from inferform.names import Strict
-from inferform.quantities import DurationS, SizeBytes
+from inferform.quantities import GIB, DurationS, SizeBytes
 from inferform.spec_platform import Cloud, Gateway, Observability, State
 from pydantic import Field, JsonValue
 
@@ -90,8 +90,8 @@ class Workload(Strict):
 class Slo(Strict):
     """Latency objectives; the profile's defaults apply to what is left out."""
 
-    ttft_p95: DurationS | None = Field(None, gt=0, description="95th percentile of time to first token.", examples=["1.2s"])
-    tpot_p95: DurationS | None = Field(None, gt=0, description="95th percentile of time per output token.", examples=["50ms"])
+    ttft_p95: DurationS | None = Field(None, gt=0, le=3600, description="95th percentile of time to first token.", examples=["1.2s"])
+    tpot_p95: DurationS | None = Field(None, gt=0, le=60, description="95th percentile of time per output token.", examples=["50ms"])
 
 
 class Parallelism(Strict):
@@ -139,7 +139,7 @@ class NodePool(Strict):
         "auto", description="Cluster placement group; auto: where a replica spans nodes and no reservation decides."
     )
     zones: names.Zones = Field((), description="AZ ids of this pool; a coupled pool (EFA or cluster placement) needs exactly one.")
-    root_size: SizeBytes = Field("100Gi", description="Root volume.")  # type: ignore[assignment]
+    root_size: SizeBytes = Field("100Gi", ge=20 * GIB, le=16384 * GIB, description="Root volume.")  # type: ignore[assignment]
     taint_key: names.TaintKey = Field("nvidia.com/gpu", description="Key of the NoSchedule taint on GPU nodes; every agent that must run there tolerates it.")
     max_pods: int | None = Field(None, ge=8, le=737, description="Pod limit of a node; the instance type's own when left out.")
     autoscaled: bool = Field(True, description="False when no node autoscaler owns the size of these pools.")
@@ -208,7 +208,7 @@ class KedaScaling(Strict):
     triggers: tuple[Trigger, ...] = Field(
         (Trigger(signal="queue", target=None), Trigger(signal="kv_use", target=0.85)), min_length=1, description="Signals; the strongest wins."
     )
-    polling_interval: DurationS = Field("15s", description="How often KEDA reads the signals.")  # type: ignore[assignment]
+    polling_interval: DurationS = Field("15s", ge=1, le=3600, description="How often KEDA reads the signals.")  # type: ignore[assignment]
     fallback: Fallback = Field(Fallback(), description="Behaviour when the metrics source fails.")
 
     def faults(self) -> Iterator[tuple[str, str]]:
@@ -228,7 +228,8 @@ class Scaling(Strict):
     min: int | None = Field(None, ge=0, le=10_000, description="Fewest replicas; planned when left out.")
     max: int | None = Field(None, ge=1, le=10_000, description="Most replicas; planned when left out.")
     idle: int | None = Field(None, description="Replicas when idle; Kubernetes allows only 0, below a min of at least 1.")
-    scale_in_delay: DurationS = Field("15m", description="How long a lower need must last before replicas go.")  # type: ignore[assignment]
+    # Kubernetes holds a stabilization window to one hour.
+    scale_in_delay: DurationS = Field("15m", ge=0, le=3600, description="How long a lower need must last before replicas go.")  # type: ignore[assignment]
     fixed: bool = Field(False, description="True keeps the steady replica count and renders no scaler.")
     keda: KedaScaling | None = Field(None, description="Scale with KEDA (the default).")
     hpa: HpaScaling | None = Field(None, description="Scale with a plain HPA instead.")
@@ -254,8 +255,8 @@ class Scaling(Strict):
 class Lifecycle(Strict):
     """How replicas start and stop."""
 
-    pre_stop: DurationS = Field("15s", description="Pause before the stop signal, so that routing stops first.")  # type: ignore[assignment]
-    grace: DurationS | None = Field(None, description="Termination grace; derived from the longest generation when left out.")
+    pre_stop: DurationS = Field("15s", ge=0, le=3600, description="Pause before the stop signal, so that routing stops first.")  # type: ignore[assignment]
+    grace: DurationS | None = Field(None, ge=1, le=86400, description="Termination grace; derived from the longest generation when left out.")
 
 
 class ModelSpec(Strict):
@@ -290,8 +291,10 @@ class ModelSpec(Strict):
         (), description="Further engine flags; a flag the spec owns is merged into its field or refused.", examples=[["--seed", "7"]]
     )
     hf_token_secret: SecretKey | None = Field(None, description="Where the model hub token lives; needed for gated models.")
-    model_cache: SizeBytes | None = Field(None, description="Node-local cache reserved for weights; 1.2 x the weights when left out.", examples=["200Gi"])
-    shm: SizeBytes | None = Field(None, description="Size of /dev/shm; planned when left out.", examples=["16Gi"])
+    model_cache: SizeBytes | None = Field(
+        None, ge=GIB, le=65536 * GIB, description="Node-local cache reserved for weights; 1.2 x the weights when left out.", examples=["200Gi"]
+    )
+    shm: SizeBytes | None = Field(None, ge=2**26, le=2048 * GIB, description="Size of /dev/shm; planned when left out.", examples=["16Gi"])
 
     def faults(self) -> Iterator[tuple[str, str]]:
         seqs, budget, length = self.max_num_seqs, self.max_num_batched_tokens, self.max_model_len

@@ -86,8 +86,8 @@ class Gateway(Strict):
     tls_secret: names.SecretName | None = Field(None, description="Secret with the certificate; without it the listener is plain HTTP inside the VPC.")
     internal: bool = Field(True, description="Internal load balancer; false publishes it, which policy NET001 reviews.")
     streaming: bool = Field(True, description="Routes carry server-sent events.")
-    timeout: DurationS | None = Field(None, description="Longest whole response; unlimited for streaming when left out.", examples=["30m"])
-    stream_idle_timeout: DurationS = Field("300s", description="Longest silence inside a stream.")  # type: ignore[assignment]
+    timeout: DurationS | None = Field(None, ge=1, le=604800, description="Longest whole response; unlimited for streaming when left out.", examples=["30m"])
+    stream_idle_timeout: DurationS = Field("300s", ge=1, le=86400, description="Longest silence inside a stream.")  # type: ignore[assignment]
     namespace: names.Name = Field("envoy-gateway-system", description="Namespace where the gateway's proxies run.")
     auth: GatewayAuth | None = Field(None, description="Who may call; without it everyone who reaches the gateway may.")
     limits: RateLimits | None = Field(None, description="Limits per tenant; they need auth, because the tenant comes from the verified identity.")

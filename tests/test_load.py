@@ -128,6 +128,9 @@ def test_an_unknown_field_without_a_near_one_lists_the_fields(tmp_path: Path) ->
         ("gpu_memory_utilization: 1e999", "wants a number", ""),
         ("lifecycle: {pre_stop: 15}", "wants a duration with a unit, such as 50ms, 1.2s, 15m or 2h", ""),
         ("lifecycle: {pre_stop: 1.5}", "wants a duration with a unit, such as 50ms, 1.2s, 15m or 2h", ""),
+        ("shm: 16Ki", "must be at least 64Mi", ""),
+        ("nodes: {root_size: 99Ti}", "must be at most 16384Gi", ""),
+        ("lifecycle: {pre_stop: 2h}", "must be at most 3600s", ""),
         ("shm: 16", "wants a size with a unit, such as 500Gi, 64GB or 512Mi", ""),
     ],
 )
