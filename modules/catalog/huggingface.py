@@ -9,6 +9,7 @@ from inferform.catalog.config import Config
 from inferform.catalog.encoder import encoder_tensors, vision_tensors
 from inferform.catalog.layers import ENCODERS, Layer, expert_count, read_layers
 from inferform.catalog.quantization import read_quantization
+from inferform.catalog.rope import rope_table_bytes
 from inferform.catalog.tensors import expert_intermediate, mamba_sizes, read_shapes, read_tensors, shared_intermediate, top_k
 from inferform.catalog.types import AttentionGroup, Mla, Model, Moe, Tensor
 
@@ -45,6 +46,7 @@ def model_from_config(
     quantized = read_quantization(outer, text, separate, tensors)
     moe, mla = _moe(text, layers), _mla(text)
     groups = attention_groups(text, layers)
+    rope = rope_table_bytes(text)
     total = sum(t.params for t in tensors)
     if total > _MOST_PARAMS:
         outer.problem(
@@ -75,11 +77,12 @@ def model_from_config(
         encoder=False,
         gated_mlp=shapes.gated,
         total_params=total,
-        active_params=_active(tensors, tied=tied),
+        active_params=_active(tensors),
         gated=gated,
         source=source,
         tensors=tensors,
         vision_hidden=vision_hidden,
+        rope_bytes=rope,
     )
 
 
@@ -195,7 +198,7 @@ def _state_bytes(config: Config, layer: Layer) -> int:
     return (2 * keys * key_dim + values * value_dim) * (kernel - 1) * 2 + values * key_dim * value_dim * precise
 
 
-def _active(tensors: tuple[Tensor, ...], *, tied: bool) -> int:
+def _active(tensors: tuple[Tensor, ...]) -> int:
     """Weights that one token goes through; a look-up table counts as the published figures count it: whole."""
     return round(sum(t.params * t.used for t in tensors if t.part != "vision"))
 

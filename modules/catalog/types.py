@@ -216,9 +216,13 @@ class CheckpointQuantization:
     parts: tuple[QuantizedPart, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Model:
-    """Architecture facts of one model, from its config.json or the catalogue."""
+    """Architecture facts of one model, from its config.json or the catalogue.
+
+    `tensors` hold every weight as a shape; `rope_bytes` are the rotary tables that every rank keeps. Models compare by identity:
+    look-ups give the same object for the same source, which makes a model a cheap key.
+    """
 
     id: str
     model_type: str
@@ -246,3 +250,4 @@ class Model:
     source: str
     tensors: tuple[Tensor, ...] = ()
     vision_hidden: int = 0
+    rope_bytes: int = 0
