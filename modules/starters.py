@@ -69,11 +69,8 @@ def starter(profile: str) -> str:
         "models": models,
         "environments": {"dev": {}, "prod": {"protected": True}},
     }
-    head = [
-        f"# A starter for {purpose}.",
-        "# Check it with `inferform validate`, size it with `inferform size`; editors read the output of `inferform schema`.",
-        "",
-    ]
+    hint = "Check it with `inferform validate`, size it with `inferform size`; editors read what `inferform schema` prints."
+    head = [f"# A starter for {purpose}.", *_comment(hint, ""), ""]
     seen: set[tuple[str, str]] = set()
     body = _mapping(document, "", "", seen)
     gated = ["# A gated model also needs the name of the Secret that holds the hub's token:", "#   hf_token_secret: {name: hf-token, key: token}"]

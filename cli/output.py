@@ -1,0 +1,101 @@
+"""Where a command's words go: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TextIO
+
+import typer
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+EXIT_PIPE = 141  # 128 + SIGPIPE, as a shell shows a command whose reader went away
+WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Output:
+    """How one command prints. `format` is what --format says, `quiet` leaves notes and progress out."""
+
+    format: str = "text"
+    quiet: bool = False
+
+    def result(self, data: Any, text: Callable[[], str]) -> None:
+        """Prints the result: the data as JSON, or as the text that `text` makes of it."""
+        self.write(as_json(data) if self.format == "json" else text())
+
+    def write(self, text: str) -> None:
+        """Prints a result that is text already."""
+        _print(text, sys.stdout)
+
+    def note(self, text: str) -> None:
+        """Tells what is going on; left out with --quiet."""
+        if not self.quiet:
+            _print(text, sys.stderr)
+
+    def warn(self, text: str) -> None:
+        """Tells what needs attention, with --quiet too."""
+        _print(f"{paint('warning:', 'yellow', sys.stderr)} {text}", sys.stderr)
+
+    @contextmanager
+    def progress(self, title: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+        """A bar on a terminal while long work runs; the work reports how much was done."""
+        if self.quiet or not sys.stderr.isatty():
+            yield lambda done: None
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(title, total=total)
+            yield lambda done: bar.update(task, completed=done)
+
+
+def as_json(data: Any) -> str:
+    """A result as JSON: models by their fields, two blanks of indentation, ASCII."""
+    return json.dumps(_plain(data), indent=2, allow_nan=False)
+
+
+def _plain(data: Any) -> Any:
+    from dataclasses import asdict, is_dataclass
+
+    if hasattr(data, "model_dump"):
+        model: BaseModel = data
+        return model.model_dump(mode="json")
+    if is_dataclass(data) and not isinstance(data, type):
+        return _plain(asdict(data))
+    if isinstance(data, dict):
+        return {str(k): _plain(v) for k, v in data.items()}
+    return [_plain(v) for v in data] if isinstance(data, list | tuple | set | frozenset) else data
+
+
+def paint(text: str, colour: str, stream: TextIO) -> str:
+    """`text` in a colour, on a terminal that wants colours; NO_COLOR turns them off."""
+    codes = {"red": "31", "yellow": "33", "green": "32", "bold": "1"}
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not stream.isatty()
+    return text if plain else f"\x1b[{codes[colour]}m{text}\x1b[0m"
+
+
+def printable(text: str) -> str:
+    """`text` without characters that a terminal would obey; line ends stay."""
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+
+
+def _print(text: str, stream: TextIO | None) -> None:
+    if stream is None:
+        # Closed by whoever started the program (`>&-`).
+        return
+    try:
+        stream.write(text if text.endswith("\n") else text + "\n")
+        stream.flush()
+    except BrokenPipeError:
+        # Nobody reads any more. The interpreter must not complain about it again when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        raise typer.Exit(EXIT_PIPE) from None
