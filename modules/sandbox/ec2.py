@@ -12,7 +12,8 @@ from werkzeug.wrappers import Response
 
 def answer(call: Call, go_on: Callable[[], Response]) -> Response | None:
     """The mended answer of moto; None for calls that moto answers well. `go_on` lets moto answer."""
-    handler = {"CreateSubnet": _create_subnet, "DescribeAccountAttributes": _account_attributes}.get(call.action) if call.service == "ec2" else None
+    handlers = {"CreateSubnet": _create_subnet, "CreateLaunchTemplate": _create_launch_template, "DescribeAccountAttributes": _account_attributes}
+    handler = handlers.get(call.action) if call.service == "ec2" else None
     return handler(call, go_on()) if handler else None
 
 
@@ -29,7 +30,20 @@ def _create_subnet(call: Call, made: Response) -> Response:
     return made
 
 
+def _create_launch_template(call: Call, made: Response) -> Response:
+    """moto adds the tags of the template itself to those of what it launches."""
+    match = re.search(rb"<launchTemplateId>(lt-[0-9a-f]+)</launchTemplateId>", made.data)
+    if match:
+        template = ec2_backends[ACCOUNT][call.region].get_launch_template(match.group(1).decode())
+        for version in template.versions:
+            launched = [t for t in version.data.get("TagSpecifications", []) if t.get("ResourceType") != "launch-template"]
+            version.data.pop("TagSpecifications", None)
+            if launched:
+                version.data["TagSpecifications"] = launched
+    return made
+
+
 def _account_attributes(call: Call, made: Response) -> Response:
-    """No account has EC2-Classic any more; while moto says so the provider leaves tags off addresses."""
+    """No account has EC2-Classic any more."""
     made.set_data(made.data.replace(b"<item><attributeValue>EC2</attributeValue></item>", b""))
     return made

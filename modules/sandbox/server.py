@@ -47,7 +47,12 @@ class Application:
         def go_on() -> Response:
             return self._ask_moto(environ)
 
-        for fake in (lambda: self.placement_groups.answer(call), lambda: self.eks.answer(call, go_on), lambda: ec2.answer(call, go_on)):
+        answers: tuple[Callable[[], Response | None], ...] = (
+            lambda: self.placement_groups.answer(call),
+            lambda: self.eks.answer(call, go_on),
+            lambda: ec2.answer(call, go_on),
+        )
+        for fake in answers:
             answered = fake()
             if answered is not None:
                 return answered
