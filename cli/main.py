@@ -31,6 +31,8 @@ COMMANDS: dict[str, str] = {
     "init": "Write a starter spec.",
     "validate": "Check a spec in every environment.",
     "schema": "Print the JSON Schema of a spec.",
+    "memory": "Plan the memory of one GPU.",
+    "estimate": "Estimate latency and throughput of one replica.",
 }
 
 

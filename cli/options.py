@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from inferform.errors import InputError
 
 Spec = Annotated[str, typer.Argument(metavar="SPEC", help="Deployment spec; - reads standard input.", show_default=False)]
 Env = Annotated[str | None, typer.Option("--env", "-e", metavar="NAME", help="Environment whose overlay is merged in.", show_default=False)]
 OutFolder = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to write; what an earlier run left in it is replaced.", show_default=False)]
+
+Model = Annotated[str | None, typer.Option("--model", "-m", metavar="NAME|PATH", help="Catalogue name, or the path of a config.json.", show_default=False)]
+Gpu = Annotated[str | None, typer.Option("--gpu", "-g", metavar="NAME", help="GPU name, such as H100.", show_default=False)]
+Weights = Annotated[str | None, typer.Option("--weights", help="Weight precision, such as bf16, fp8 or awq.", show_default="the checkpoint's")]
+KvCache = Annotated[str | None, typer.Option("--kv-cache", help="KV cache precision, such as auto or fp8.", show_default="auto")]
+Engine = Annotated[str | None, typer.Option("--engine", help="Serving engine: vllm or tensorrt-llm.", show_default="vllm")]
+EngineVersion = Annotated[str | None, typer.Option("--engine-version", help="Engine version.", show_default="the catalogue's")]
+Batch = Annotated[str | None, typer.Option("--batch", metavar="FILE|-", help="Answer JSON lines instead: one request a line.", show_default=False)]
+
+
+@contextmanager
+def as_options(**names: str) -> Iterator[None]:
+    """Names the fields of InputErrors raised inside as options: `gpu_memory_bytes` becomes --gpu-memory-bytes.
+
+    `names` are fields that are called otherwise on the command line.
+    """
+    try:
+        yield
+    except InputError as err:
+        raise InputError(replace(p, field=f"--{names.get(p.field, p.field).replace('_', '-')}" if p.field else "") for p in err.problems) from err

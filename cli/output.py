@@ -60,20 +60,21 @@ class Output:
 
 def as_json(data: Any) -> str:
     """A result as JSON: models by their fields, two blanks of indentation, ASCII."""
-    return json.dumps(_plain(data), indent=2, allow_nan=False)
+    return json.dumps(plain(data), indent=2, allow_nan=False)
 
 
-def _plain(data: Any) -> Any:
+def plain(data: Any) -> Any:
+    """Models, dataclasses and tuples as the dicts and lists that JSON has."""
     from dataclasses import asdict, is_dataclass
 
     if hasattr(data, "model_dump"):
         model: BaseModel = data
         return model.model_dump(mode="json")
     if is_dataclass(data) and not isinstance(data, type):
-        return _plain(asdict(data))
+        return plain(asdict(data))
     if isinstance(data, dict):
-        return {str(k): _plain(v) for k, v in data.items()}
-    return [_plain(v) for v in data] if isinstance(data, list | tuple | set | frozenset) else data
+        return {str(k): plain(v) for k, v in data.items()}
+    return [plain(v) for v in data] if isinstance(data, list | tuple | set | frozenset) else data
 
 
 def paint(text: str, colour: str, stream: TextIO) -> str:

@@ -1,0 +1,63 @@
+"""`inferform estimate`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+from inferform.cli.options import Batch, Engine, EngineVersion, Gpu, KvCache, Model, Weights, as_options
+from inferform.cli.output import Output
+
+EXAMPLES = (
+    "inferform estimate --model Qwen/Qwen3-32B --gpu H100 --tp 2 --input-tokens 2000 --output-tokens 300",
+    "inferform estimate --model Qwen/Qwen3-8B --gpu L4 --tp 1 --concurrency 8 --format json",
+    "inferform estimate --batch requests.jsonl > answers.jsonl",
+)
+
+
+def run(
+    out: Output,
+    *,
+    model: Model = None,
+    gpu: Gpu = None,
+    tp: Annotated[int | None, typer.Option("--tp", help="Tensor parallel degree.", show_default="1")] = None,
+    pp: Annotated[int | None, typer.Option("--pp", help="Pipeline parallel degree.", show_default="1")] = None,
+    weights: Weights = None,
+    kv_cache: KvCache = None,
+    engine: Engine = None,
+    engine_version: EngineVersion = None,
+    input_tokens: Annotated[int | None, typer.Option(help="Prompt tokens of a request.", show_default="1024")] = None,
+    output_tokens: Annotated[int | None, typer.Option(help="Generated tokens of a request.", show_default="256")] = None,
+    shared_prefix_tokens: Annotated[int | None, typer.Option(help="Leading prompt tokens that requests share.", show_default="0")] = None,
+    concurrency: Annotated[int | None, typer.Option(help="Requests in flight.", show_default="the point of highest throughput")] = None,
+    batch: Batch = None,
+) -> None:
+    """Estimate latency and throughput of one replica.
+
+    Without --concurrency it is the point of highest throughput. Batch requests have the option names with underscores as
+    keys, and an optional id.
+    """
+    from inferform.cli.batch import run_batch
+    from inferform.cli.formats.estimate_text import estimate_text
+
+    if batch is not None:
+        run_batch(batch, _answer, out)
+        return
+    values = {
+        "model": model, "gpu": gpu, "tp": tp, "pp": pp, "weights": weights, "kv_cache": kv_cache, "engine": engine, "engine_version": engine_version,
+        "input_tokens": input_tokens, "output_tokens": output_tokens, "shared_prefix_tokens": shared_prefix_tokens, "concurrency": concurrency,
+    }  # fmt: skip
+    asked = {key: value for key, value in values.items() if value is not None}
+    with as_options():
+        estimate = _answer(asked)
+    out.result(estimate, lambda: estimate_text(asked, estimate))
+
+
+def _answer(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    from inferform.cli.output import plain
+    from inferform.sizing.estimate_request import parse
+    from inferform.sizing.performance import estimate
+
+    answer: Mapping[str, Any] = plain(estimate(parse(values)))
+    return answer
