@@ -1,0 +1,1 @@
+"""AWS, one file a stack, and what stacks share."""

@@ -1,0 +1,45 @@
+"""Customer managed keys, rotated, each for one purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from inferform.stacks.aws.account import Account
+from inferform.stacks.aws.iam import document
+from inferform.stacks.resource import Handle, Stack
+from inferform.stacks.values import Text, Value, text
+
+_WAIT_DAYS = 30
+
+
+def key(stack: Stack, account: Account, name: str, purpose: str, *, log_groups: Sequence[str] = ()) -> Handle:
+    """A key with the alias `<deployment>-<environment>-<name>`; CloudWatch Logs may use it for the named log groups only."""
+    statements: list[dict[str, Value]] = [
+        {
+            "Sid": "Account",
+            "Effect": "Allow",
+            "Principal": {"AWS": account.arn("iam", "root")},
+            "Action": "kms:*",
+            "Resource": "*",
+        }
+    ]
+    if log_groups:
+        region = stack.plan.cloud.region
+        arns: list[Text] = [account.arn("logs", f"log-group:{g}", region=region) for g in log_groups]
+        statements.append(
+            {
+                "Sid": "Logs",
+                "Effect": "Allow",
+                "Principal": {"Service": f"logs.{region}.amazonaws.com"},
+                "Action": ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"],
+                "Resource": "*",
+                "Condition": {"ArnEquals": {"kms:EncryptionContext:aws:logs:arn": arns}},
+            }
+        )
+    made = stack.resource(
+        "aws_kms_key",
+        name,
+        {"description": purpose, "enable_key_rotation": True, "deletion_window_in_days": _WAIT_DAYS, "policy": document(*statements)},
+    )
+    stack.resource("aws_kms_alias", name, {"name": text(f"alias/{stack.plan.resource_prefix()}-{name}"), "target_key_id": made.ref("key_id")})
+    return made

@@ -1,0 +1,128 @@
+"""Which groups of nodes a pool becomes, and what a group of its kind cannot do.
+
+A pool is one group, and one more for each capacity block: a block has its own zone, market and end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from inferform.errors import InputError, Problem
+from inferform.labels import TAINT_VALUE, node_labels
+from inferform.plan import Count, DeploymentPlan, NodesPlan, PoolPlan, PurchasePart
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One managed node group or scaling group. `key` names it everywhere; it holds no position (FC-38)."""
+
+    key: str
+    model: str
+    pool_name: str
+    pool: PoolPlan
+    parts: tuple[PurchasePart, ...]
+    nodes: Count
+    zones: tuple[str, ...]
+
+    @property
+    def infrastructure(self) -> NodesPlan:
+        """How its nodes are built."""
+        return self.pool.infrastructure
+
+    @property
+    def field(self) -> str:
+        """Where the spec says so."""
+        return f"models.{self.model}.nodes"
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of its nodes."""
+        nodes = self.infrastructure
+        return node_labels(
+            model=self.model, pool=self.pool_name, role=self.pool.role, os=nodes.os, gpus_per_node=nodes.gpus_per_node, efa=nodes.efa is not None
+        )
+
+    @property
+    def taints(self) -> dict[str, str]:
+        """Values of its nodes' NoSchedule taints by key; none without GPUs."""
+        return {self.infrastructure.taint_key: TAINT_VALUE} if self.infrastructure.gpus_per_node else {}
+
+    @property
+    def instance_types(self) -> tuple[str, ...]:
+        """Types in order of preference."""
+        return tuple(dict.fromkeys(t for p in self.parts for t in p.instance_types))
+
+    @property
+    def block(self) -> PurchasePart | None:
+        """The capacity block, if it is one."""
+        return next((p for p in self.parts if p.kind == "capacity_block"), None)
+
+    @property
+    def spot(self) -> bool:
+        """Some nodes are spot instances."""
+        return any(p.kind == "spot" for p in self.parts)
+
+    @property
+    def reservations(self) -> tuple[str, ...]:
+        """On-demand capacity reservations to launch into."""
+        return tuple(p.reservation_id for p in self.parts if p.kind == "reserved" and p.reservation_id)
+
+
+def groups(plan: DeploymentPlan) -> tuple[Group, ...]:
+    """Every group of every pool, in name order.
+
+    Raises: InputError with all combinations that AWS cannot build.
+    """
+    found = tuple(g for model, _, name, pool in plan.pool_items() for g in _split(model, name, pool))
+    problems = [p for g in found for p in _problems(g, plan)]
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def _split(model: str, name: str, pool: PoolPlan) -> Iterator[Group]:
+    key = f"{model}-{name}"
+    rest = tuple(p for p in pool.purchase if p.kind != "capacity_block")
+    for part in pool.purchase:
+        if part.kind == "capacity_block":
+            zones = (part.zone,) if part.zone else pool.infrastructure.zones
+            # Named by the reservation: the next block is a new group, and this one can drain meanwhile.
+            yield Group(f"{key}-{part.reservation_id}", model, name, pool, (part,), part.nodes, zones)
+    if rest:
+        whole = pool.nodes if len(rest) == len(pool.purchase) else Count(**{k: sum(getattr(p.nodes, k) for p in rest) for k in ("min", "steady", "max")})
+        yield Group(key, model, name, pool, rest, whole, pool.infrastructure.zones)
+
+
+def _problems(group: Group, plan: DeploymentPlan) -> Iterator[Problem]:
+    nodes = group.infrastructure
+    kinds = sorted({p.kind for p in group.parts})
+    missing = sorted(set(group.zones) - set(plan.cloud.zones))
+    if missing:
+        yield Problem("zones without a subnet", field=f"{group.field}.zones", value=", ".join(missing), legal=plan.cloud.zones, fix="add them to cloud.zones")
+    if (nodes.coupled or nodes.placement_group or nodes.efa) and len(group.zones) != 1:
+        wants = "a pool with EFA or cluster placement lives in exactly one zone"
+        yield Problem(wants, field=f"{group.field}.zones", value=", ".join(group.zones) or "none", fix="keep one of them")
+    if nodes.placement_group and (group.block or group.reservations):
+        wants = "a cluster placement group cannot stand on top of a capacity reservation, which has its own place"
+        yield Problem(wants, field=f"{group.field}.placement", value="cluster", legal=("none",), fix="set placement to none")
+    if nodes.efa and not 0 <= nodes.efa.network_cards - nodes.efa.interfaces <= 1:
+        wants = "EFA interfaces are one a network card, at most the first card without"
+        yield Problem(wants, field=f"{group.field}.efa", value=f"{nodes.efa.interfaces} on {nodes.efa.network_cards} cards")
+    if group.block and len(group.instance_types) > 1:
+        wants = "a capacity block holds a single instance type"
+        yield Problem(wants, field=f"models.{group.model}.hardware.instance_types", value=", ".join(group.instance_types), fix="keep the type of the block")
+    if nodes.kind == "managed" and group.spot and len(kinds) > 1:
+        wants = "an EKS managed node group buys in one way only; on-demand base capacity and spot allocation need a self-managed group"
+        yield Problem(
+            wants, field=f"{group.field}.kind", value=f"managed, buying {' and '.join(kinds)}", legal=("self_managed",), fix="set kind to self_managed"
+        )
+    if nodes.kind == "managed" and group.reservations and len(group.parts) > 1:
+        wants = "an EKS managed node group launches into one reservation or none; a reservation with overflow needs a self-managed group"
+        yield Problem(
+            wants, field=f"{group.field}.kind", value=f"managed, buying {' and '.join(kinds)}", legal=("self_managed",), fix="set kind to self_managed"
+        )
+    version = tuple(int(n) for n in plan.cloud.kubernetes_version.split("."))
+    if nodes.ami_type and nodes.ami_type.startswith("AL2_") and version >= (1, 33):
+        wants = f"EKS publishes no Amazon Linux 2 images for Kubernetes {plan.cloud.kubernetes_version}"
+        yield Problem(wants, field=f"{group.field}.ami_type", value=nodes.ami_type, legal=("AL2023_x86_64_NVIDIA", "AL2023_x86_64_STANDARD"), fix="take AL2023")

@@ -1,0 +1,105 @@
+"""Self-managed scaling groups: reserved, on-demand and spot nodes in one group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from inferform.labels import TAINT_EFFECT
+from inferform.stacks.aws.account import bounded, tags
+from inferform.stacks.aws.groups import Group
+from inferform.stacks.resource import Handle, Lifecycle, Precondition, Stack
+from inferform.stacks.values import Ref, Value
+
+_NAME_LIMIT = 255
+# Long enough for a GPU node to boot; then terraform says that the capacity is not there.
+_WAIT = "15m"
+# EC2 starts to end instances 30 minutes before a block does (FC-08).
+_DRAIN_BEFORE_END = timedelta(minutes=40)
+
+
+def build(stack: Stack, group: Group, template: Handle, *, subnets: Ref, offered: Precondition, depends_on: Sequence[Handle]) -> Ref:
+    """The group's scaling group; its name."""
+    plan, nodes = stack.plan, group.infrastructure
+    lifecycle: Lifecycle = {"precondition": [offered]}
+    if nodes.autoscaled:
+        # The autoscaler owns the count after creation (FC-10).
+        lifecycle["ignore_changes"] = ["desired_capacity"]
+    version: dict[str, Value] = {"version": template.ref("latest_version")}
+    attributes: dict[str, Value] = {
+        "name": bounded(f"{plan.resource_prefix()}-{group.key}", _NAME_LIMIT),
+        "min_size": group.nodes.min,
+        "desired_capacity": group.nodes.steady,
+        "max_size": group.nodes.max,
+        "vpc_zone_identifier": subnets,
+        "health_check_type": "EC2",
+        "capacity_rebalance": group.spot,
+        "wait_for_capacity_timeout": _WAIT,
+        # Evening out the zones would end nodes that hold a loaded model.
+        "suspended_processes": ["AZRebalance"],
+        "tag": [{"key": k, "value": v, "propagate_at_launch": True} for k, v in sorted(_tags(stack, group).items())],
+    }
+    if group.block:
+        attributes["launch_template"] = {"id": template.ref("id"), **version}
+    else:
+        attributes["mixed_instances_policy"] = {
+            "instances_distribution": _distribution(group),
+            "launch_template": {
+                "launch_template_specification": {"launch_template_id": template.ref("id"), **version},
+                "override": [{"instance_type": t} for t in group.instance_types],
+            },
+        }
+    if group.reservations:
+        # In a mixed group the reservation belongs to the group, not to the template (FC-11).
+        only = all(p.kind == "reserved" and p.reservation_id for p in group.parts)
+        attributes["capacity_reservation_specification"] = {
+            "capacity_reservation_preference": "capacity-reservations-only" if only else "capacity-reservations-first",
+            "capacity_reservation_target": {"capacity_reservation_ids": sorted(group.reservations)},
+        }
+    made = stack.resource("aws_autoscaling_group", group.key, attributes, depends_on=depends_on, lifecycle=lifecycle)
+    if group.block and group.block.ends_at:
+        _drain(stack, group, made, group.block.ends_at)
+    return made.ref("name")
+
+
+def _distribution(group: Group) -> dict[str, Value]:
+    """The steady nodes that are not spot come first; what is above them is spot, or on-demand where there is none.
+
+    Spot follows capacity, not price: an interrupted node costs a model load.
+    """
+    base = sum(p.nodes.steady for p in group.parts if p.kind != "spot")
+    return {
+        "on_demand_allocation_strategy": "prioritized",
+        "on_demand_base_capacity": base if group.spot else 0,
+        "on_demand_percentage_above_base_capacity": 0 if group.spot else 100,
+        "spot_allocation_strategy": "capacity-optimized-prioritized" if len(group.instance_types) > 1 else "capacity-optimized",
+    }
+
+
+def _tags(stack: Stack, group: Group) -> dict[str, str]:
+    """Tags of the group and its nodes; the provider's default tags do not reach scaling groups."""
+    cluster = stack.plan.cluster_name()
+    found = {**tags(stack.plan), "Name": f"{stack.plan.resource_prefix()}-{group.key}", f"kubernetes.io/cluster/{cluster}": "owned"}
+    if group.infrastructure.autoscaled:
+        found |= {"k8s.io/cluster-autoscaler/enabled": "true", f"k8s.io/cluster-autoscaler/{cluster}": "owned"}
+        # What the autoscaler cannot see of a group that stands at zero.
+        template = "k8s.io/cluster-autoscaler/node-template"
+        found |= {f"{template}/label/{key}": value for key, value in group.labels.items()}
+        found |= {f"{template}/taint/{key}": f"{value}:{TAINT_EFFECT}" for key, value in group.taints.items()}
+    return found
+
+
+def _drain(stack: Stack, group: Group, made: Handle, ends_at: str) -> None:
+    start = datetime.fromisoformat(ends_at.replace("Z", "+00:00")) - _DRAIN_BEFORE_END
+    stack.resource(
+        "aws_autoscaling_schedule",
+        f"{group.key}-drain",
+        {
+            "scheduled_action_name": "drain",
+            "autoscaling_group_name": made.ref("name"),
+            "start_time": start.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "min_size": 0,
+            "max_size": 0,
+            "desired_capacity": 0,
+        },
+    )
