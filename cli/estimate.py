@@ -10,7 +10,7 @@ from inferform.cli.options import Batch, Engine, EngineVersion, Gpu, KvCache, Mo
 from inferform.cli.output import Output
 
 EXAMPLES = (
-    "inferform estimate --model Qwen/Qwen3-32B --gpu H100 --tp 2 --input-tokens 2000 --output-tokens 300",
+    "inferform estimate --model Qwen/Qwen3-32B --gpu H100 --tp 2 --input-tokens 2000",
     "inferform estimate --model Qwen/Qwen3-8B --gpu L4 --tp 1 --concurrency 8 --format json",
     "inferform estimate --batch requests.jsonl > answers.jsonl",
 )
