@@ -8,6 +8,7 @@ the environment is called `default`.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +22,7 @@ from inferform.load_problems import Path as FieldPath
 from inferform.load_secrets import redacted, secret_in
 from inferform.load_yaml import MAX_BYTES, Node, parse
 from inferform.quantities import AS_WRITTEN
-from inferform.spec import DeploymentSpec
+from inferform.spec import DeploymentSpec, ModelSpec
 from pydantic import ValidationError
 
 DEFAULT_ENVIRONMENT = "default"
@@ -44,11 +45,6 @@ class LoadedSpec:
     lines: Mapping[str, int]
     written: Mapping[str, str]
     environments: tuple[str, ...]
-
-    @property
-    def folder(self) -> Path:
-        """Relative paths in the spec start here."""
-        return Path() if self.path == STDIN else Path(self.path).parent
 
     @property
     def file(self) -> str:
@@ -278,5 +274,17 @@ def _build(read: _Read, environment: str | None) -> tuple[LoadedSpec | None, lis
     nodes = [(dotted(path), node) for path, node in root.walk() if path]
     lines = {field: node.line for field, node in nodes}
     written_in = {field: f"environments.{name}.{field}" for field, node in nodes if node.environment}
-    loaded = LoadedSpec(spec.model_copy(update={"environments": {}}), name, read.path, lines, written_in, tuple(read.overlays))
-    return loaded, []
+    folder = Path() if read.path == STDIN else Path(read.path).parent
+    models = {key: _with_config_path(model, folder) for key, model in spec.models.items()}
+    # The overlays are merged in; without them one environment's spec does not change when another's overlay does.
+    spec = spec.model_copy(update={"environments": {}, "models": models})
+    return LoadedSpec(spec, name, read.path, lines, written_in, tuple(read.overlays)), []
+
+
+def _with_config_path(model: ModelSpec, folder: Path) -> ModelSpec:
+    """The model with the path of its config.json made absolute: paths in a spec start at the spec's folder."""
+    source = model.source
+    if Path(source).is_absolute() or not (source.startswith(("./", "../")) or source.endswith(".json")):
+        return model
+    # Not resolve(): a link stays the path that the user wrote, and a loop of links is for the reader of the file to report.
+    return model.model_copy(update={"source": os.path.abspath(folder / source)})  # noqa: PTH100

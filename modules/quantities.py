@@ -34,7 +34,7 @@ def parse_bytes(text: Any) -> int:
     return math.floor(float(match.group(1)) * _BYTES[match.group(2)])
 
 
-# Validation context of what a person wrote; without it plain seconds (a spec read back from JSON) are durations too.
+# Validation context of what a person wrote; without it plain seconds and bytes (a spec read back from its own dump) count too.
 AS_WRITTEN = {"as_written": True}
 
 
@@ -42,8 +42,8 @@ def _duration(value: Any, info: ValidationInfo) -> float:
     return value if isinstance(value, float) and not info.context else parse_duration_s(value)
 
 
-def _bytes(value: Any) -> int:
-    return parse_bytes(value)
+def _bytes(value: Any, info: ValidationInfo) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and not info.context else parse_bytes(value)
 
 
 DurationS = Annotated[

@@ -257,6 +257,24 @@ def test_list_positions_are_understood_in_both_spellings(tmp_path: Path) -> None
     assert [("capacity.purchase[1].kind", 15)] * 2 == [(p.field, p.line) for p in found]
 
 
+@pytest.mark.parametrize("source", ["./models/config.json", "models/config.json", "../models/config.json", "./models"])
+def test_paths_in_a_spec_start_at_its_folder(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The path of a config.json is relative to the spec file, wherever the command runs; a catalogue name is left alone."""
+    (tmp_path / "specs").mkdir()
+    path = write(tmp_path / "specs", MINIMAL.replace("meta-llama/Llama-3.1-8B-Instruct", source))
+    monkeypatch.chdir(tmp_path)
+    for given in (path, path.relative_to(tmp_path)):
+        assert str((tmp_path / "specs" / source).resolve()) == load_spec(given).spec.models["llama-8b"].source
+    assert "meta-llama/Llama-3.1-8B-Instruct" == load_spec(write(tmp_path, MINIMAL)).spec.models["llama-8b"].source
+
+
+def test_a_spec_can_be_read_back_from_its_own_dump(tmp_path: Path) -> None:
+    """Seconds and bytes of a dumped spec are taken as such, so parts can be changed and validated again."""
+    spec = load_spec(write(tmp_path, with_model("shm: 16Gi\nlifecycle: {pre_stop: 20s}"))).spec
+    assert spec == type(spec).model_validate(spec.model_dump())
+    assert spec == type(spec).model_validate_json(spec.model_dump_json())
+
+
 def test_standard_input_is_a_file_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """`-` reads the spec from standard input."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(MINIMAL.encode())))
