@@ -35,7 +35,9 @@ def _table(config: Config, scaling: Config | None, positions: int) -> int:
         factor = scaling.fraction("factor", default=1.0, low=0.0, high=1e6)
         original = scaling.whole("original_max_position_embeddings", default=positions)
         partial = scaling.fraction("partial_rotary_factor", default=partial, low=0.0, high=1.0)
-        rows = {"linear": int(positions * factor), "dynamic": int(positions * factor), "yarn": int(original * factor), "longrope": original + positions}.get(kind, positions)
+        rows = {"linear": int(positions * factor), "dynamic": int(positions * factor), "yarn": int(original * factor), "longrope": original + positions}.get(
+            kind, positions
+        )
     return rows * _rotary_dim(config, partial) * BYTES
 
 

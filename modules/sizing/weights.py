@@ -76,33 +76,32 @@ def sharded_weights(model: Model, weights: str, tp: int, ep: int = 1) -> Sharded
     Norms, routers and latent projections are copied to every rank, key/value heads once there are more ranks than heads.
     """
     parts = quantized_parts(model, weights)
-    layers = [0] * model.layers
-    fused: dict[tuple[int, str], int] = {}
+    # Projections that the engine fuses into one tensor are allocated together.
+    fused: dict[tuple[tuple[int, ...], str], int] = {}
     first = last = 0
     for tensor in model.tensors:
-        size = _rank_values(tensor, tp, ep, weights)
-        if not tensor.layers:
-            stored = allocated(_stored(tensor, size, parts.get(tensor.name, ()), None))
-            if tensor.part in {"embedding", "vision"}:
-                first += stored
-            else:
-                last += stored
-            continue
-        name = _fused_name(tensor.name)
+        values = _rank_values(tensor, tp, ep, weights)
         own = parts.get(tensor.name, ())
-        same_everywhere = all(not part.layers for part in own)
-        stored = _stored(tensor, size, own, tensor.layers[0])
-        for layer in tensor.layers:
-            key = (layer, name)
-            fused[key] = fused.get(key, 0) + (stored if same_everywhere else _stored(tensor, size, own, layer))
-    for (layer, _), size in fused.items():
-        layers[layer] += allocated(size)
+        if not tensor.layers:
+            size = allocated(_stored(tensor, values, own, None))
+            first, last = (first + size, last) if tensor.part in {"embedding", "vision"} else (first, last + size)
+            continue
+        # Where a checkpoint quantizes only some layers, each layer is on its own.
+        alike = (tensor.layers,) if all(not part.layers for part in own) else tuple((layer,) for layer in tensor.layers)
+        for layers in alike:
+            key = (layers, _fused_name(tensor.name))
+            fused[key] = fused.get(key, 0) + _stored(tensor, values, own, layers[0])
+    by_layer = [0] * model.layers
+    for (layers, _), size in fused.items():
+        booked = allocated(size)
+        for layer in layers:
+            by_layer[layer] += booked
     absorbed = _absorbed_projections(model, tp)
     for group in model.attention:
         if group.kind == "mla" and absorbed:
             for layer in group.indexes:
-                layers[layer] += absorbed
-    return ShardedWeights(tuple(layers), first, last, model.rope_bytes)
+                by_layer[layer] += absorbed
+    return ShardedWeights(tuple(by_layer), first, last, model.rope_bytes)
 
 
 def tied_copy_bytes(model: Model, tp: int) -> int:
