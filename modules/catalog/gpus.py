@@ -32,6 +32,8 @@ _NOISE = {
     "generation",
     "workstation",
 }
+# Characters that no card's name has.
+_STRANGE = r"[^\w\s().,/+-]"
 _SAME = {"sxm2": "sxm", "sxm4": "sxm", "sxm5": "sxm", "sxm6": "sxm", "hgx": "sxm", "pci": "pcie", "se": "bse", "server": "bse", "edition": "bse"}
 
 
@@ -105,10 +107,10 @@ def find_gpu(name: str) -> Gpu:
     if name in table:
         return table[name]
     asked = _tokens(name)
-    if asked in _preferred():
+    if asked in _preferred() and not re.search(_STRANGE, name):
         return table[_preferred()[asked]]
     # A memory size or a lone letter names no card.
-    named = any(not word.endswith("gb") and len(word) > 1 for word in asked)
+    named = any(not word.endswith("gb") and len(word) > 1 for word in asked) and not re.search(_STRANGE, name)
     fits = [known for known, tokens in _by_tokens().items() if named and asked <= tokens]
     if len(fits) == 1:
         return table[fits[0]]
