@@ -10,6 +10,11 @@ from inferform.errors import InputError, Problem
 
 
 def write_text(path: Path, text: str, *, replace: bool) -> None:
+    """Writes a file of text whole or not at all. Raises: as `write_bytes`."""
+    write_bytes(path, text.encode("utf-8"), replace=replace)
+
+
+def write_bytes(path: Path, data: bytes, *, replace: bool) -> None:
     """Writes a file whole or not at all.
 
     Raises: InputError where the file is there and may not be replaced, or the folder cannot be written.
@@ -18,8 +23,8 @@ def write_text(path: Path, text: str, *, replace: bool) -> None:
         raise InputError(Problem("is there already", file=str(path), fix="choose another name, or replace it with --force"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            file.write(text)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            file.write(data)
         temporary = Path(file.name)
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)

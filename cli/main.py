@@ -31,8 +31,10 @@ COMMANDS: dict[str, str] = {
     "init": "Write a starter spec.",
     "validate": "Check a spec in every environment.",
     "schema": "Print the JSON Schema of a spec.",
+    "size": "Size a deployment.",
     "memory": "Plan the memory of one GPU.",
     "estimate": "Estimate latency and throughput of one replica.",
+    "breakeven": "Compare an own fleet with a managed API.",
 }
 
 

@@ -31,7 +31,8 @@ class ApiPrice:
 
     `usd_per_mtok_cached_input` is the price of prompt tokens read from the provider's cache, None where it has none;
     `batch_discount` is the share taken off for batch work (0.5 = half price), None where there is no batch price.
-    `as_of` is a day, a month or a range of them (`2026-10..2026-11`); `retires` is the announced last day, or empty.
+    `as_of` is a day, a month or a range of them (`2026-10..2026-11`), empty for a price that a user gives in figures;
+    `retires` is the announced last day, or empty.
     """
 
     provider: str
@@ -47,7 +48,7 @@ class ApiPrice:
 
     @property
     def name(self) -> str:
-        return f"{self.provider}/{self.model}"
+        return f"{self.provider}/{self.model}" if self.provider else self.model
 
 
 @cache
@@ -100,7 +101,7 @@ def find_api_price(name: str, prices: Iterable[ApiPrice] | None = None) -> ApiPr
 def price_warnings(price: ApiPrice, today: date) -> tuple[str, ...]:
     """What makes this price doubtful on that day: it is old, or the provider has announced the end of the model."""
     found = []
-    age_days = (today - _first_day(price.as_of)).days
+    age_days = (today - _first_day(price.as_of)).days if price.as_of else 0
     if age_days > STALE_DAYS:
         found.append(f"the price of {price.name} is of {price.as_of}, {age_days} days ago; check it and give the current one")
     if price.retires:

@@ -7,7 +7,6 @@ capacity a further fleet of the same kind is bought whole, so the fleet's cost i
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,7 +14,6 @@ from inferform.catalog.api_prices import ApiPrice
 from inferform.errors import InputError, Problem
 
 MTOK = 1e6
-_TOKENS = {"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 # A full-time year of 2,080 hours at this rate is 208,000 USD.
 OPERATIONS_HOURS = 40.0
 OPERATIONS_USD_PER_HOUR = 100.0
@@ -23,6 +21,8 @@ OPERATIONS_REASON = (
     "assumed: 40 hours a month is a quarter of one engineer (published estimates run from a tenth to two fifths) for upgrades, "
     "on-call and capacity work, at $100 an hour with everything"
 )
+# Amounts and volumes outside this make no sense to anybody, and arithmetic on them runs out of digits.
+_LEAST, _MOST = 1e-6, 1e18
 # Past this many fleets the staircase says nothing that a person would buy.
 _MOST_FLEETS = 1_000_000
 
@@ -37,11 +37,15 @@ class Operations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """A fleet at its steady size. `capacity_tokens_per_month` counts input and output; None where nobody has stated it."""
+    """A fleet at its steady size. `capacity_tokens_per_month` counts input and output; None where nobody has stated it.
+
+    `source` says where the bill comes from, `capacity_source` where the capacity does.
+    """
 
     usd_per_month: float
     capacity_tokens_per_month: float | None = None
     source: str = "given"
+    capacity_source: str = "given"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,17 +107,6 @@ class BreakEven:
     assumptions: tuple[str, ...]
 
 
-def parse_tokens(text: str) -> float:
-    """Tokens in a count such as `20M`, `150M`, `60B`, `1.5T` or a plain number; `k` is a thousand.
-
-    Raises: InputError.
-    """
-    match = re.fullmatch(r"([0-9][0-9_]{0,20}(?:\.[0-9]{1,9})?(?:e[0-9]{1,2})?)\s*([kMBT]?)", text.strip())
-    if not match:
-        raise InputError(Problem("wants a count of tokens", field="tokens", value=repr(text[:40]), legal=("20M", "60B", "1.5T", "150000000")))
-    return float(match.group(1)) * _TOKENS[match.group(2)]
-
-
 def format_tokens(tokens: float) -> str:
     """Tokens for people, three figures: `30.0 B`, `150 M`."""
     for unit, size in (("T", 1e12), ("B", 1e9), ("M", 1e6), ("k", 1e3)):
@@ -121,6 +114,11 @@ def format_tokens(tokens: float) -> str:
             value = tokens / size
             return f"{value:,.{0 if value >= 99.95 else 1 if value >= 9.995 else 2}f} {unit}"
     return f"{tokens:,.0f}"
+
+
+def format_usd(usd: float) -> str:
+    """A price for people: whole dollars from 100 on, cents below, two figures under ten cents."""
+    return f"${usd:,.0f}" if usd >= 100 or usd == 0 else f"${usd:,.2f}" if usd >= 0.0995 else f"${usd:.2g}"
 
 
 def api_usd_per_mtok(api: ApiPrice, traffic: Traffic) -> float:
@@ -137,15 +135,15 @@ def break_even(request: BreakEvenRequest) -> BreakEven:
     Raises: InputError for figures that cannot be (negative money, shares outside 0 to 1, no capacity).
     """
     _check(request)
-    fleet, usd_per_token = request.fleet, api_usd_per_mtok(request.api, request.traffic) / MTOK
+    fleet, price = request.fleet, api_usd_per_mtok(request.api, request.traffic)
     staff, capacity = request.operations.usd_per_month, fleet.capacity_tokens_per_month
-    bare = fleet.usd_per_month / usd_per_token if usd_per_token else None
-    fleets = _fleets_at_break_even(fleet.usd_per_month, staff, usd_per_token, capacity)
-    crossing = None if fleets is None else (fleets * fleet.usd_per_month + staff) / usd_per_token
-    volumes = tuple(_volume(v, fleet, staff, usd_per_token) for v in request.volumes_tokens_per_month)
+    bare = fleet.usd_per_month * MTOK / price if price else None
+    fleets = _fleets_at_break_even(fleet.usd_per_month, staff, price, capacity)
+    crossing = None if fleets is None else (fleets * fleet.usd_per_month + staff) * MTOK / price
+    volumes = tuple(_volume(v, fleet, staff, price) for v in request.volumes_tokens_per_month)
     return BreakEven(
         api=request.api.name,
-        api_usd_per_mtok=usd_per_token * MTOK,
+        api_usd_per_mtok=price,
         fleet_usd_per_month=fleet.usd_per_month,
         operations_usd_per_month=staff,
         capacity_tokens_per_month=capacity,
@@ -153,9 +151,9 @@ def break_even(request: BreakEvenRequest) -> BreakEven:
         break_even_before_operations_tokens_per_month=bare,
         break_even_tokens_per_month=crossing,
         break_even_fleets=fleets,
-        always_cheaper_above_tokens_per_month=_always_above(fleet.usd_per_month, staff, usd_per_token, capacity, crossing),
+        always_cheaper_above_tokens_per_month=_always_above(fleet.usd_per_month, staff, price, capacity, crossing),
         volumes=volumes,
-        decision=_decision(request, usd_per_token, crossing, fleets, volumes),
+        decision=_decision(request, price, crossing, fleets, volumes),
         assumptions=_assumptions(request),
     )
 
@@ -170,32 +168,32 @@ def _whole(ratio: float) -> int:
     return math.ceil(ratio * (1 - 1e-12))
 
 
-def _fleets_at_break_even(fleet_usd: float, staff_usd: float, usd_per_token: float, capacity: float | None) -> int | None:
+def _fleets_at_break_even(fleet_usd: float, staff_usd: float, usd_per_mtok: float, capacity: float | None) -> int | None:
     """Fewest fleets that, full, cost less than the API: n x fleet + staff <= n x capacity x price. None where no number does."""
-    if usd_per_token == 0:
+    if usd_per_mtok == 0:
         return None
     if capacity is None:
         return 1
-    margin = capacity * usd_per_token - fleet_usd
+    margin = capacity * usd_per_mtok / MTOK - fleet_usd
     if margin <= 0:
         return None
     fleets = max(1, _whole(staff_usd / margin))
     return fleets if fleets <= _MOST_FLEETS else None
 
 
-def _always_above(fleet_usd: float, staff_usd: float, usd_per_token: float, capacity: float | None, crossing: float | None) -> float | None:
+def _always_above(fleet_usd: float, staff_usd: float, usd_per_mtok: float, capacity: float | None, crossing: float | None) -> float | None:
     """The end of the last step where the API is cheaper: just past m full fleets, m + 1 must cost no more than m x capacity at the API."""
     if crossing is None or capacity is None:
         return crossing
-    full = _whole((fleet_usd + staff_usd) / (capacity * usd_per_token - fleet_usd))
+    full = _whole((fleet_usd + staff_usd) / (capacity * usd_per_mtok / MTOK - fleet_usd))
     # Within the fleet bought after full - 1 full ones, the API's line is met again here.
-    return max(crossing, (full * fleet_usd + staff_usd) / usd_per_token)
+    return max(crossing, (full * fleet_usd + staff_usd) * MTOK / usd_per_mtok)
 
 
-def _volume(tokens: float, fleet: Fleet, staff_usd: float, usd_per_token: float) -> Volume:
+def _volume(tokens: float, fleet: Fleet, staff_usd: float, usd_per_mtok: float) -> Volume:
     capacity = fleet.capacity_tokens_per_month
     fleets = fleets_for(tokens, capacity)
-    api, own = tokens * usd_per_token, fleets * fleet.usd_per_month + staff_usd
+    api, own = tokens * usd_per_mtok / MTOK, fleets * fleet.usd_per_month + staff_usd
     return Volume(
         tokens_per_month=tokens,
         tokens_per_s=tokens / (730 * 3600),
@@ -209,19 +207,19 @@ def _volume(tokens: float, fleet: Fleet, staff_usd: float, usd_per_token: float)
     )
 
 
-def _decision(request: BreakEvenRequest, usd_per_token: float, crossing: float | None, fleets: int | None, volumes: tuple[Volume, ...]) -> str:
+def _decision(request: BreakEvenRequest, usd_per_mtok: float, crossing: float | None, fleets: int | None, volumes: tuple[Volume, ...]) -> str:
     """One sentence: what to do at the volumes asked, or in general where none was."""
     name, fleet = request.api.name, request.fleet
     if crossing is None or fleets is None:
-        if usd_per_token == 0:
+        if usd_per_mtok == 0:
             return f"Use {name} at any volume: it costs nothing."
         full = fleet.usd_per_month / (fleet.capacity_tokens_per_month or math.inf) * MTOK
-        return f"Use {name} at any volume: a full fleet costs ${full:,.3f} a million tokens before operations, the API ${usd_per_token * MTOK:,.3f}."
+        return f"Use {name} at any volume: a full fleet costs {format_usd(full)} a million tokens before operations, the API {format_usd(usd_per_mtok)}."
     point = f"the break-even is {format_tokens(crossing)} tokens a month" + (f" with {fleets:,} fleets, for one cannot carry that much" if fleets > 1 else "")
     unknown = "" if fleet.capacity_tokens_per_month is not None else "; the fleet's capacity is not stated, so check that it can carry that"
     api, own = (", ".join(_named(v) for v in volumes if v.cheaper == kind) for kind in ("api", "fleet"))
     if api and own:
-        return f"It depends on the volume: {point}; {api} costs less at {name}, {own} on your own fleet{unknown}."
+        return f"It depends on the volume: {point}; at {api} {name} is cheaper, at {own} your own fleet{unknown}."
     if own:
         return f"Host {own} yourself: {point}{unknown}."
     if api:
@@ -238,9 +236,9 @@ def _named(volume: Volume) -> str:
 def _assumptions(request: BreakEvenRequest) -> tuple[str, ...]:
     """What the figures rest on, so that a person can object."""
     api, traffic, fleet = request.api, request.traffic, request.fleet
-    said = [
-        f"API prices of {api.name}, {api.as_of}, from {api.source or 'the request'}; surcharges for long contexts and for writing to the prompt cache are left out"
-    ]
+    cached = "" if api.usd_per_mtok_cached_input is None else f", {format_usd(api.usd_per_mtok_cached_input)} of cached input"
+    prices = f"{format_usd(api.usd_per_mtok_input)} a million tokens of input{cached}, {format_usd(api.usd_per_mtok_output)} of output"
+    said = [f"{api.name}: {prices} ({f'{api.as_of}, {api.source}' if api.as_of else 'given'}); no surcharges for long contexts or cache writes"]
     said.append(f"{traffic.input_share:.0%} of the tokens are input, the rest output")
     if traffic.cached_share:
         said.append(
@@ -254,12 +252,12 @@ def _assumptions(request: BreakEvenRequest) -> tuple[str, ...]:
             if api.batch_discount is None
             else f"{traffic.batch_share:.0%} of the tokens go through the batch API at {api.batch_discount:.0%} off, on top of the cache price"
         )
-    said.append(f"operations ${request.operations.usd_per_month:,.0f} a month, {request.operations.reason}; the same for every number of fleets")
-    said.append(f"the fleet costs ${fleet.usd_per_month:,.0f} a month, busy or idle ({fleet.source})")
+    said.append(f"operations {format_usd(request.operations.usd_per_month)} a month, {request.operations.reason}; the same for every number of fleets")
+    said.append(f"the fleet costs {format_usd(fleet.usd_per_month)} a month, busy or idle ({fleet.source})")
     said.append(
         "the fleet's capacity is not stated, so one fleet is taken to carry every volume"
         if fleet.capacity_tokens_per_month is None
-        else f"one fleet carries {format_tokens(fleet.capacity_tokens_per_month)} tokens a month, more volume buys further whole fleets"
+        else f"one fleet carries {format_tokens(fleet.capacity_tokens_per_month)} tokens a month ({fleet.capacity_source}), more volume buys further whole fleets"
     )
     return tuple(said)
 
@@ -282,11 +280,13 @@ def _check(request: BreakEvenRequest) -> None:
     }
     volumes = {f"volumes_tokens_per_month[{i}]": v for i, v in enumerate(request.volumes_tokens_per_month)}
     problems = [Problem("wants a share from 0 to 1", field=n, value=f"{v:g}") for n, v in shares.items() if v is not None and not 0 <= v <= 1]
-    problems += [
-        Problem("wants an amount of 0 or more", field=n, value=f"{v:g}") for n, v in (money | volumes).items() if v is not None and not 0 <= v < math.inf
-    ]
     capacity = fleet.capacity_tokens_per_month
-    if capacity is not None and not 0 < capacity < math.inf:
-        problems.append(Problem("wants more than 0 tokens a month", field="fleet.capacity_tokens_per_month", value=f"{capacity:g}"))
+    problems += [
+        Problem(f"wants 0, or an amount from {_LEAST:g} to {_MOST:g}", field=n, value=f"{v:g}")
+        for n, v in (money | volumes).items()
+        if v is not None and not (v == 0 or _LEAST <= v <= _MOST)
+    ]
+    if capacity is not None and not 1 <= capacity <= _MOST:
+        problems.append(Problem(f"wants 1 to {_MOST:g} tokens a month", field="fleet.capacity_tokens_per_month", value=f"{capacity:g}"))
     if problems:
         raise InputError(problems)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inferform.errors import InputError, MissingToolError, Problem
-from inferform.sizing.breakeven import MTOK, BreakEven, fleets_for, format_tokens
+from inferform.sizing.breakeven import MTOK, BreakEven, fleets_for, format_tokens, format_usd
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,7 +106,7 @@ def _draw(axes: Axes, answer: BreakEven) -> None:
 
 
 def _usd(value: float, _position: object = None) -> str:
-    return f"${value:,.0f}" if value >= 10 or value == round(value) else f"${value:,.2f}" if value >= 0.1 else f"${value:.2g}"
+    return f"${value:,.0f}" if value == round(value) else format_usd(value)
 
 
 def _tokens(value: float, _position: object = None) -> str:

@@ -19,7 +19,6 @@ from inferform.sizing.breakeven import (
     api_usd_per_mtok,
     break_even,
     format_tokens,
-    parse_tokens,
 )
 
 FLAT = ApiPrice("example", "flat", 0.80, 0.80, "2026-11-30")
@@ -37,14 +36,13 @@ def test_a10_eight_h100_against_a_cheap_api() -> None:
     """At $0.80 a million tokens a $24,000 fleet breaks even at 30 B tokens: 20 M and 150 M go to the API, 60 B to the fleet."""
     # 24,000 / 0.80 = 30,000 million tokens.
     answer = asked(20e6, 150e6, 60e9)
-    assert pytest.approx(30e9, rel=1e-12) == answer.break_even_before_operations_tokens_per_month
-    assert pytest.approx(30e9, rel=1e-12) == answer.break_even_tokens_per_month
+    assert (30e9, 30e9) == (answer.break_even_before_operations_tokens_per_month, answer.break_even_tokens_per_month)
     # 20 x 0.80 = 16, 150 x 0.80 = 120, 60,000 x 0.80 = 48,000 against 24,000.
     assert [("api", 16, 24_000), ("api", 120, 24_000), ("fleet", 48_000, 24_000)] == [
         (v.cheaper, pytest.approx(v.api_usd), pytest.approx(v.fleet_usd)) for v in answer.volumes
     ]
     assert [None, None, None] == [v.carried for v in answer.volumes]
-    assert "20.0 M, 150 M costs less at example/flat, 60.0 B on your own fleet" in answer.decision
+    assert "at 20.0 M, 150 M example/flat is cheaper, at 60.0 B your own fleet" in answer.decision
     assert "capacity is not stated" in answer.decision
 
 
@@ -106,7 +104,7 @@ def test_a_fleet_dearer_than_the_api_never_breaks_even() -> None:
     """A full fleet at $1.20 a million tokens loses to $0.80 at every volume."""
     answer = asked(1e12, capacity=20e9)
     assert (None, None, None) == (answer.break_even_tokens_per_month, answer.break_even_fleets, answer.always_cheaper_above_tokens_per_month)
-    assert answer.decision.startswith("Use example/flat at any volume: a full fleet costs $1.200 a million tokens")
+    assert answer.decision.startswith("Use example/flat at any volume: a full fleet costs $1.20 a million tokens")
 
 
 def test_a_free_api_is_never_beaten() -> None:
@@ -123,19 +121,6 @@ def test_every_impossible_figure_is_told_at_once() -> None:
     assert ["cached_share", "fleet.usd_per_month", "volumes_tokens_per_month[0]", "fleet.capacity_tokens_per_month"] == [p.field for p in err.value.problems]
 
 
-@pytest.mark.parametrize(("text", "tokens"), [("20M", 20e6), ("60B", 60e9), ("1.5T", 1.5e12), ("150_000_000", 150e6), ("3e10", 3e10), ("500 k", 5e5)])
-def test_tokens_are_read_as_people_write_them(text: str, tokens: float) -> None:
-    """Suffixes k, M, B and T are thousands to trillions."""
-    assert pytest.approx(tokens) == parse_tokens(text)
-
-
-@pytest.mark.parametrize("text", ["", "60b", "-5M", "1,000", "nan", "inf", "60 G", "M"])
-def test_other_counts_are_refused(text: str) -> None:
-    """A lower-case b, a sign, a comma or a word is no count."""
-    with pytest.raises(InputError, match="count of tokens"):
-        parse_tokens(text)
-
-
 @pytest.mark.parametrize(
     ("tokens", "text"), [(30e9, "30.0 B"), (155e9, "155 B"), (2e7, "20.0 M"), (999.9e6, "1.00 B"), (1.25e12, "1.25 T"), (12, "12"), (0, "0"), (5e15, "5,000 T")]
 )
@@ -148,7 +133,7 @@ FIGURES = {
     "usd": st.floats(100, 1e6),
     "capacity": st.one_of(st.none(), st.floats(1e6, 1e13)),
     "price": st.floats(0.01, 100),
-    "staff": st.floats(0, 1e5),
+    "staff": st.one_of(st.just(0.0), st.floats(1, 1e5)),
 }
 
 
