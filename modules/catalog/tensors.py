@@ -288,6 +288,9 @@ def shared_intermediate(config: Config) -> int:
 def _moe(config: Config, shapes: Shapes) -> Iterator[Tensor]:
     h, names = shapes.hidden, shapes.names
     experts = expert_count(config)
+    if experts < 1:
+        config.problem("n_routed_experts", "is missing; a layer of experts wants their number", legal=("num_local_experts", "num_experts"))
+        experts = 1
     chosen = top_k(config, experts)
     width = expert_intermediate(config)
     inner = config.whole("moe_latent_size", "routed_expert_hidden_size", default=h)

@@ -6,7 +6,6 @@ import csv
 from pathlib import Path
 
 import pytest
-
 from inferform.catalog.gpus import all_gpus, find_gpu
 from inferform.errors import InputError
 

@@ -6,7 +6,6 @@ import csv
 from pathlib import Path
 
 import pytest
-
 from inferform.catalog.gpus import find_gpu
 from inferform.catalog.instances import cpu_instances, efa_layout, find_instance, gpu_instances, offered_regions, offering_known, quota_family, zones
 from inferform.catalog.tables import rows

@@ -6,7 +6,6 @@ import csv
 from pathlib import Path
 
 import pytest
-
 from inferform.catalog.instances import find_instance
 from inferform.catalog.prices import catalog_as_of, price, regions
 from inferform.catalog.tables import rows
