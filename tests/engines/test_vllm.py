@@ -54,10 +54,10 @@ def test_several_nodes_run_on_the_built_in_launcher() -> None:
     """A group of two nodes uses the mp backend: the leader serves, the others run headless under their rank."""
     place = Place("/models/weights", 2, "0", PodVariable("$(LWS_LEADER_ADDRESS)"))
     leader = command({"tp": 8, "pp": 2}, place)
-    tail = "--distributed-executor-backend mp --nnodes 2 --node-rank 0 --master-addr $(LWS_LEADER_ADDRESS) --master-port 29501".split()
+    tail = "--distributed-executor-backend mp --nnodes 2 -r 0 --master-addr $(LWS_LEADER_ADDRESS) --master-port 29501".split()
     assert tail == leader[-10:]
     worker = command({"tp": 8, "pp": 2}, Place("/models/weights", 2, PodVariable("$(LWS_WORKER_INDEX)"), PodVariable("$(LWS_LEADER_ADDRESS)")))
-    assert ("$(LWS_WORKER_INDEX)", "--headless") == (option(worker, "--node-rank"), worker[-1])
+    assert ("$(LWS_WORKER_INDEX)", "--headless") == (option(worker, "-r"), worker[-1])
     assert "2" == option(worker, "--pipeline-parallel-size")
     with pytest.raises(InputError, match="--nnodes is not known in vllm 0.11.0"):
         command({"lifecycle": {"shutdown_timeout_s": None}}, place, engine_version="0.11.0")

@@ -1,0 +1,69 @@
+"""Metrics of plain HPAs, and the rules by which prometheus-adapter serves them from the engines' series."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from inferform.plan import TriggerPlan
+from inferform.render import queries
+from inferform.render.naming import Workload, short_hash
+from inferform.render.quantities import quantity
+
+_NAMES = {"queue": "inferform_requests_waiting", "kv_use": "inferform_kv_cache_use", "in_flight_tokens": "inferform_tokens_in_flight"}
+_TTFT = "inferform_ttft_p95_seconds"
+
+
+def _name(workload: Workload, signal: str) -> str:
+    """Name in the custom metrics API. The tokens that a cache holds differ by pool, so that metric does too."""
+    return _NAMES[signal] + (f"_{short_hash(workload.name)}" if signal == "in_flight_tokens" else "")
+
+
+def hpa_metric(workload: Workload, trigger: TriggerPlan) -> dict[str, Any]:
+    """One metric: averages over pods for counts and shares, one value for a latency of the whole model."""
+    if trigger.signal == "cpu":
+        return {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": max(1, round(trigger.target))}}}
+    if trigger.signal == "ttft_p95":
+        metric = {"name": _TTFT, "selector": {"matchLabels": {"model_name": workload.model.served_name}}}
+        return {"type": "External", "external": {"metric": metric, "target": {"type": "Value", "value": quantity(trigger.target)}}}
+    target = {"type": "AverageValue", "averageValue": quantity(trigger.target)}
+    return {"type": "Pods", "pods": {"metric": {"name": _name(workload, trigger.signal)}, "target": target}}
+
+
+def adapter_rules(workloads: list[Workload]) -> dict[str, Any]:
+    """The `rules` value of prometheus-adapter's chart."""
+    custom: dict[str, dict[str, Any]] = {}
+    external: dict[str, dict[str, Any]] = {}
+    for workload in workloads:
+        for trigger in workload.pool.scaling.triggers:
+            if trigger.signal in _NAMES:
+                rule = _custom_rule(workload, trigger.signal)
+                custom[f"{rule['name']['as']} {rule['seriesQuery']}"] = rule
+            elif trigger.signal == "ttft_p95":
+                rule = _external_rule(workload)
+                external[rule["seriesQuery"]] = rule
+    return {"default": False, "custom": [custom[k] for k in sorted(custom)], "external": [external[k] for k in sorted(external)]}
+
+
+def _custom_rule(workload: Workload, signal: str) -> dict[str, Any]:
+    series = queries.series(workload.model, "queue" if signal == "queue" else "kv_use")
+    matchers = [f"namespace={queries.text(workload.plan.namespace)}", 'pod!=""']
+    factor = ""
+    if signal == "in_flight_tokens":
+        matchers.append(f"model_name={queries.text(workload.model.served_name)}")
+        factor = f" * {workload.pool.kv_cache_tokens}"
+    join = "sum" if signal == "queue" else "max"
+    return {
+        "seriesQuery": f"{series}{{{','.join(matchers)}}}",
+        "resources": {"overrides": {"namespace": {"resource": "namespace"}, "pod": {"resource": "pod"}}},
+        "name": {"as": _name(workload, signal)},
+        "metricsQuery": f"{join}(<<.Series>>{{<<.LabelMatchers>>}}) by (<<.GroupBy>>){factor}",
+    }
+
+
+def _external_rule(workload: Workload) -> dict[str, Any]:
+    return {
+        "seriesQuery": f"{queries.series(workload.model, 'ttft')}_bucket{{namespace={queries.text(workload.plan.namespace)}}}",
+        "resources": {"overrides": {"namespace": {"resource": "namespace"}}},
+        "name": {"as": _TTFT},
+        "metricsQuery": f"histogram_quantile(0.95, sum(rate(<<.Series>>{{<<.LabelMatchers>>}}[{queries.WINDOW}])) by (le))",
+    }

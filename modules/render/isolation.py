@@ -1,0 +1,113 @@
+"""The isolation family: what pods of the namespace may talk to, and how much of the cluster they may take."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from inferform.engines import find_engine
+from inferform.plan import DeploymentPlan
+from inferform.quantities import GIB, kubernetes_bytes
+from inferform.render import naming, weights
+from inferform.render.pods import EFA_RESOURCE, GPU_RESOURCE, resources
+from inferform.render.templating import fill
+
+# The agent that gives pods their AWS credentials (EKS Pod Identity), and the instance metadata that they must not reach.
+POD_IDENTITY, INSTANCE_METADATA = "169.254.170.23/32", "169.254.169.254/32"
+_IMPORT_CPU_MILLIS, _IMPORT_MEMORY_BYTES = 2000, 4 * GIB
+
+
+def render_isolation(plan: DeploymentPlan) -> dict[str, str]:
+    """Files of the family by path."""
+    common = {"namespace": plan.namespace, "labels": naming.deployment_labels(plan)}
+    return {
+        "network-policies.yaml": fill("isolation/network-policies.yaml.j2", {**common, "policies": network_policies(plan)}),
+        "resource-quota.yaml": fill("isolation/resource-quota.yaml.j2", {**common, "hard": quota(plan)}),
+        "limit-range.yaml": fill("isolation/limit-range.yaml.j2", common),
+    }
+
+
+def network_policies(plan: DeploymentPlan) -> list[dict[str, Any]]:
+    """Everything is closed; then names are looked up, the gateway and Prometheus reach engines, and weights are fetched."""
+    components = naming.COMPONENT
+    engines = {"matchLabels": {components: naming.ENGINE}}
+    ports = sorted({find_engine(model.engine).port for model in plan.models.values()})
+    to_engine = [{"protocol": "TCP", "port": port} for port in ports]
+    fetching = {"matchExpressions": [{"key": components, "operator": "In", "values": [naming.ENGINE, naming.WORKER, naming.IMPORT]}]}
+    policies: list[dict[str, Any]] = [
+        {"name": "default-deny", "spec": {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}},
+        {
+            "name": "allow-dns",
+            "spec": {
+                "podSelector": {},
+                "policyTypes": ["Egress"],
+                "egress": [
+                    {
+                        "to": [{"namespaceSelector": _namespace("kube-system"), "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}}}],
+                        "ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}],
+                    }
+                ],
+            },
+        },
+        {
+            "name": "allow-weights",
+            "spec": {
+                "podSelector": fetching,
+                "policyTypes": ["Egress"],
+                "egress": [
+                    {"to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": [INSTANCE_METADATA]}}], "ports": [{"protocol": "TCP", "port": 443}]},
+                    {"to": [{"ipBlock": {"cidr": POD_IDENTITY}}], "ports": [{"protocol": "TCP", "port": 80}]},
+                ],
+            },
+        },
+    ]
+    callers: list[dict[str, Any]] = [{"podSelector": {}}]
+    if plan.gateway.enabled:
+        callers.append({"namespaceSelector": _namespace(plan.gateway.namespace)})
+    policies.append(
+        {"name": "allow-requests", "spec": {"podSelector": engines, "policyTypes": ["Ingress"], "ingress": [{"from": callers, "ports": to_engine}]}}
+    )
+    if plan.observability.enabled:
+        scrapers = [{"namespaceSelector": _namespace(plan.observability.namespace)}]
+        policies.append(
+            {"name": "allow-metrics", "spec": {"podSelector": engines, "policyTypes": ["Ingress"], "ingress": [{"from": scrapers, "ports": to_engine}]}}
+        )
+    for workload in naming.workloads(plan):
+        if workload.grouped:
+            members = {"matchLabels": workload.selector}
+            inside = [{"podSelector": members}]
+            # Members of a group talk on ports they agree on at start.
+            spec = {"podSelector": members, "policyTypes": ["Ingress", "Egress"], "ingress": [{"from": inside}], "egress": [{"to": inside}]}
+            policies.append({"name": f"allow-group-{workload.name}", "spec": spec})
+    return policies
+
+
+def _namespace(name: str) -> dict[str, Any]:
+    return {"matchLabels": {"kubernetes.io/metadata.name": name}}
+
+
+def quota(plan: DeploymentPlan) -> dict[str, Any]:
+    """What the namespace may take: every pool at its largest with its surge, and the imports; nothing that opens it to the outside."""
+    cpu = memory = pods = 0
+    devices: dict[str, int] = {}
+    for _, _, _, pool in plan.pool_items():
+        surge = pool.lifecycle.max_surge if pool.lifecycle.strategy == "RollingUpdate" else 0
+        count = (max(pool.replicas.max, pool.scaling.max) + surge) * pool.pod.pods_per_replica
+        pods += count
+        cpu += count * pool.pod.cpu_millis
+        memory += count * pool.pod.memory_bytes
+        for key, value in resources(pool)["limits"].items():
+            if key in (GPU_RESOURCE, EFA_RESOURCE):
+                devices[key] = devices.get(key, 0) + count * value
+    imports = sum(1 for model in plan.models.values() if weights.is_on_hub(model))
+    return {
+        "persistentvolumeclaims": str(len(plan.pool_items())),
+        "limits.memory": kubernetes_bytes(memory + imports * _IMPORT_MEMORY_BYTES),
+        "pods": str(pods + imports),
+        "requests.cpu": str(math.ceil((cpu + imports * _IMPORT_CPU_MILLIS) / 1000)),
+        "requests.memory": kubernetes_bytes(memory + imports * _IMPORT_MEMORY_BYTES),
+        f"requests.{GPU_RESOURCE}": str(devices.get(GPU_RESOURCE, 0)),
+        **({f"requests.{EFA_RESOURCE}": str(devices[EFA_RESOURCE])} if EFA_RESOURCE in devices else {}),
+        "services.loadbalancers": "0",
+        "services.nodeports": "0",
+    }

@@ -1,0 +1,108 @@
+"""The platform family: node agents and priority classes. Agents run only where they are needed, and tolerate every taint there (FC-14)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from inferform import labels
+from inferform.engines import find_engine
+from inferform.plan import DeploymentPlan, PoolPlan
+from inferform.render import images, naming, weights
+from inferform.render.pods import tolerations
+from inferform.render.templating import fill
+
+# What the exporter reads and the alerts use; name and type from NVIDIA/dcgm-exporter 4.5.3-4.8.2 (Apache-2.0), ECC counters are off by default there.
+COUNTERS: tuple[tuple[str, str, str], ...] = (
+    ("DCGM_FI_DEV_GPU_UTIL", "gauge", "share of time with a kernel running, percent"),
+    ("DCGM_FI_DEV_FB_USED", "gauge", "device memory in use, MiB"),
+    ("DCGM_FI_DEV_FB_FREE", "gauge", "device memory free, MiB"),
+    ("DCGM_FI_DEV_GPU_TEMP", "gauge", "temperature, C"),
+    ("DCGM_FI_DEV_POWER_USAGE", "gauge", "power draw, W"),
+    ("DCGM_FI_DEV_XID_ERRORS", "gauge", "last XID error"),
+    ("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", "counter", "PCIe retries"),
+    ("DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL", "counter", "NVLink traffic"),
+    ("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", "counter", "corrected memory errors since boot"),
+    ("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "counter", "uncorrected memory errors since boot"),
+    ("DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", "counter", "memory rows remapped after uncorrected errors"),
+    ("DCGM_FI_DEV_ROW_REMAP_FAILURE", "gauge", "1 when a memory row could not be remapped"),
+    ("DCGM_FI_DEV_POWER_VIOLATION", "counter", "time throttled by the power limit, ns"),
+    ("DCGM_FI_DEV_THERMAL_VIOLATION", "counter", "time throttled by temperature, ns"),
+    ("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "gauge", "share of time the graphics engine is active"),
+    ("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "gauge", "share of cycles the tensor cores are active"),
+    ("DCGM_FI_PROF_DRAM_ACTIVE", "gauge", "share of cycles device memory moves data"),
+)
+PRIORITIES: tuple[tuple[str, int, str, str], ...] = (
+    ("inferform-serving", 100_000, "PreemptLowerPriority", "Models that people or agents wait for."),
+    ("inferform-batch", 1_000, "Never", "Work that may wait for a free GPU."),
+)
+
+
+def render_platform(plan: DeploymentPlan) -> dict[str, str]:
+    """Files of the family by path."""
+    workloads = naming.workloads(plan)
+    gpu = [w.pool for w in workloads if w.pool.infrastructure.gpus_per_node]
+    # Bottlerocket's NVIDIA images bring a device plugin of their own, and two of them would fight (FC-15).
+    plugin = [pool for pool in gpu if pool.infrastructure.os != "bottlerocket"]
+    efa = [pool for pool in gpu if pool.infrastructure.efa]
+    common = {"namespace": naming.SYSTEM_NAMESPACE, "labels": naming.deployment_labels(plan)}
+    files = {
+        "namespace.yaml": fill("platform/namespace.yaml.j2", common),
+        "priority-classes.yaml": fill(
+            "platform/priority-classes.yaml.j2",
+            {**common, "classes": [{"name": n, "value": v, "preemption": p, "description": d} for n, v, p, d in PRIORITIES]},
+        ),
+        "model-cache.yaml": fill("platform/model-cache.yaml.j2", {**common, "caches": [_cache(w) for w in workloads]}),
+    }
+    if plugin:
+        agent = _agent(plan, "nvidia-device-plugin", images.NVIDIA_DEVICE_PLUGIN, plugin)
+        agent["affinity"][labels.NODE_OS_LABEL] = sorted({pool.infrastructure.os for pool in plugin})
+        files["nvidia-device-plugin.yaml"] = fill("platform/nvidia-device-plugin.yaml.j2", {**common, "agent": _with_terms(agent)})
+    if gpu and plan.observability.enabled:
+        counters = "\n".join(f"{name}, {kind}, {text}" for name, kind, text in COUNTERS) + "\n"
+        agent = _agent(plan, "dcgm-exporter", images.DCGM_EXPORTER, gpu)
+        files["dcgm-exporter.yaml"] = fill("platform/dcgm-exporter.yaml.j2", {**common, "agent": _with_terms(agent), "counters": {"counters.csv": counters}})
+    if efa:
+        agent = _agent(plan, "efa-device-plugin", images.EFA_DEVICE_PLUGIN, efa)
+        agent["affinity"][labels.EFA_LABEL] = ["true"]
+        files["efa-device-plugin.yaml"] = fill("platform/efa-device-plugin.yaml.j2", {**common, "agent": _with_terms(agent)})
+    return files
+
+
+def _agent(plan: DeploymentPlan, name: str, image: str, pools: list[PoolPlan]) -> dict[str, Any]:
+    own = {"app.kubernetes.io/name": name}
+    return {
+        "name": name,
+        "image": image,
+        "selector": own,
+        "labels": dict(sorted({**own, **naming.deployment_labels(plan)}.items())),
+        "affinity": {labels.ACCELERATOR_LABEL: ["nvidia"]},
+        # Every taint key that these pools carry: one per key, each once.
+        "tolerations": [entry for key in sorted({p.infrastructure.taint_key for p in pools}) for entry in _tolerate(key)],
+    }
+
+
+def _tolerate(key: str) -> list[dict[str, str]]:
+    return [{"key": key, "operator": "Exists", "effect": labels.TAINT_EFFECT}]
+
+
+def _with_terms(agent: dict[str, Any]) -> dict[str, Any]:
+    expressions = [{"key": key, "operator": "In", "values": values} for key, values in sorted(agent["affinity"].items())]
+    return {**agent, "expressions": expressions}
+
+
+def _cache(workload: naming.Workload) -> dict[str, Any]:
+    """The agent that makes a model's cache folder on the nodes of one pool, owned by the engine's user."""
+    engine = find_engine(workload.model.engine)
+    own = {"app.kubernetes.io/name": "model-cache", **workload.selector}
+    return {
+        "name": f"model-cache-{workload.name}",
+        "selector": own,
+        "labels": dict(sorted({**naming.deployment_labels(workload.plan), **own}.items())),
+        "node_selector": workload.selector,
+        "tolerations": tolerations(workload.pool),
+        "base": weights.cache_base(workload.pool),
+        "folder": f"/base/{workload.plan.namespace}/{workload.model_name}",
+        "owner": f"{engine.user_id}:{engine.group_id}",
+        "image": images.BUSYBOX,
+        "pause": images.PAUSE,
+    }

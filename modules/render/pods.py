@@ -1,0 +1,127 @@
+"""The pod of a serving replica as a prepared view: one shape for Deployments, leaders and workers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from inferform import labels
+from inferform.engines import Engine, Place, PodVariable, find_engine
+from inferform.plan import ModelPlan, PoolPlan
+from inferform.quantities import GIB, kubernetes_bytes
+from inferform.render import images, naming, weights
+from inferform.render.naming import Workload
+
+LEADER_ADDRESS = PodVariable("$(LWS_LEADER_ADDRESS)")
+WORKER_INDEX = PodVariable("$(LWS_WORKER_INDEX)")
+GPU_RESOURCE = "nvidia.com/gpu"
+EFA_RESOURCE = "vpc.amazonaws.com/efa"
+# What the EFA guide of EKS asks for per pod; libfabric takes its buffers from there.
+EFA_HUGE_PAGES = 5120 * 2**20
+# Caches of compiled kernels and temporary files; both are bounded so that a pod cannot fill the node's disk.
+HOME_BYTES, TMP_BYTES = 20 * GIB, 10 * GIB
+
+
+def pod_text(value: str) -> str:
+    """Text as Kubernetes takes it in arguments and environment: `$` doubled, so that no `$(NAME)` in it is substituted."""
+    return value if isinstance(value, PodVariable) else value.replace("$", "$$")
+
+
+def environment(values: dict[str, str]) -> list[dict[str, Any]]:
+    """Environment entries, sorted by name; all values are data."""
+    return [{"name": name, "value": pod_text(value)} for name, value in sorted(values.items())]
+
+
+def tolerations(pool: PoolPlan) -> list[dict[str, str]]:
+    """Toleration of the pool's taint (FC-14); harmless where a CPU pool carries none."""
+    return [{"key": pool.infrastructure.taint_key, "operator": "Exists", "effect": labels.TAINT_EFFECT}]
+
+
+def priority_class(model: ModelPlan) -> str:
+    """Batch work gives way to models that people or agents wait for."""
+    return "inferform-batch" if model.profile == "batch" else "inferform-serving"
+
+
+def resources(pool: PoolPlan) -> dict[str, Any]:
+    """Requests and limits of the engine container. Memory and devices are guaranteed; CPU may burst, because throttling stalls the GPU."""
+    fixed: dict[str, Any] = {"memory": kubernetes_bytes(pool.pod.memory_bytes)}
+    if pool.pod.gpus:
+        fixed[GPU_RESOURCE] = pool.pod.gpus
+    efa = pool.infrastructure.efa
+    if efa:
+        # Replicas that share a node share its interfaces.
+        share = max(1, pool.replicas_per_node) if pool.nodes_per_replica == 1 else 1
+        fixed[EFA_RESOURCE] = max(1, efa.interfaces // share)
+        fixed["hugepages-2Mi"] = kubernetes_bytes(EFA_HUGE_PAGES // share)
+    return {"requests": {"cpu": f"{pool.pod.cpu_millis}m", **fixed}, "limits": fixed}
+
+
+def _engine_environment(engine: Engine, model: ModelPlan, pool: PoolPlan) -> list[dict[str, Any]]:
+    values = dict(engine.environment(model, pool))
+    if pool.infrastructure.efa:
+        values |= {"FI_PROVIDER": "efa", "NCCL_DEBUG": "WARN"}
+    if pool.nodes_per_replica > 1:
+        # A pod has one IP interface; without the name NCCL and Gloo may pick the loopback.
+        values |= {"GLOO_SOCKET_IFNAME": "eth0", "NCCL_SOCKET_IFNAME": "eth0"}
+    entries = environment(values)
+    if pool.nodes_per_replica > 1:
+        entries.append({"name": "VLLM_HOST_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}})
+    return entries
+
+
+def _spread(workload: Workload) -> list[dict[str, Any]]:
+    """Replicas over zones and nodes where there is a choice; never a reason to stay unscheduled."""
+    keys = [] if workload.pool.infrastructure.coupled else ["topology.kubernetes.io/zone"]
+    selector = {"matchLabels": workload.selector}
+    return [{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": selector} for key in [*keys, "kubernetes.io/hostname"]]
+
+
+def pod_view(workload: Workload, *, worker: bool = False) -> dict[str, Any]:
+    """The pod of one replica, or of one member of a group: the leader serves, workers only compute."""
+    plan, name, model, _, pool = workload
+    engine = find_engine(model.engine, field=f"models.{name}.engine")
+    place = Place(weights.MODEL_PATH)
+    if workload.grouped:
+        place = Place(weights.MODEL_PATH, pool.nodes_per_replica, WORKER_INDEX if worker else "0", LEADER_ADDRESS)
+    command = engine.command(model, pool, place)
+    life = pool.lifecycle
+    component = naming.WORKER if worker else naming.ENGINE
+    return {
+        "labels": dict(sorted({**workload.labels, naming.COMPONENT: component}.items())),
+        "service_account": labels.serving_account(name),
+        "priority_class": priority_class(model),
+        "grace_s": life.grace_s,
+        "user": engine.user_id,
+        "group": engine.group_id,
+        "node_selector": workload.selector,
+        "tolerations": tolerations(pool),
+        "spread": _spread(workload),
+        "image": model.image,
+        "command": command[:2],
+        "args": [pod_text(word) for word in command[2:]],
+        "environment": _engine_environment(engine, model, pool),
+        "resources": resources(pool),
+        "port": engine.port,
+        "serves": not worker,
+        "health_path": engine.health_path,
+        "startup_failures": life.startup_failure_threshold,
+        "startup_period_s": life.startup_period_s,
+        "pre_stop_s": life.pre_stop_s,
+        "home": engine.home,
+        "home_size": kubernetes_bytes(HOME_BYTES),
+        "tmp_size": kubernetes_bytes(TMP_BYTES),
+        "shm_size": kubernetes_bytes(pool.pod.shm_bytes),
+        "cache_claim": cache_claim(workload),
+        "prefetch_image": images.AWS_CLI,
+        "prefetch_environment": environment(weights.prefetch_environment(plan, name)),
+        # The transfer client buffers parts in memory; the engine needs more than this later anyway.
+        "prefetch_memory": kubernetes_bytes(min(pool.pod.memory_bytes, 16 * GIB)),
+        "scripts": weights.scripts_name(),
+        "cache_mount": weights.CACHE_MOUNT,
+        "model_mount": weights.MODEL_MOUNT,
+        "scripts_mount": weights.SCRIPTS_MOUNT,
+    }
+
+
+def cache_claim(workload: Workload) -> str:
+    """Name of the claim on the node's cache."""
+    return f"{workload.name}-cache"

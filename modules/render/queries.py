@@ -1,0 +1,78 @@
+"""PromQL over an engine's own series, shared by scalers, rules and alerts, so that all of them read the same table (FC-30).
+
+Every query names the namespace and the model, and gives exactly one series.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from inferform.engines import Signal, find_engine
+from inferform.plan import DeploymentPlan, ModelPlan
+from inferform.render.naming import Workload
+
+# Requests of the last minutes; two scrapes of 15 s are the least a rate needs, and a shorter window follows noise.
+WINDOW = "2m"
+
+
+def text(value: str) -> str:
+    """A PromQL string literal with exactly this value."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def selector(workload: Workload) -> str:
+    """Label matchers of one pool: by namespace and served model, and by pod name where the model has several pools."""
+    matchers = [f"namespace={text(workload.plan.namespace)}", f"model_name={text(workload.model.served_name)}"]
+    if len(workload.model.pools) > 1:
+        matchers.append(f"pod=~{text(re.escape(workload.name) + '-.+')}")
+    return "{" + ",".join(matchers) + "}"
+
+
+def series(model: ModelPlan, signal: Signal) -> str:
+    """The series name of the model's engine version."""
+    return find_engine(model.engine).metric(model.engine_version, signal)
+
+
+def total(workload: Workload, signal: Signal) -> str:
+    """A gauge added up over the pool's pods: counts of requests."""
+    return f"sum({series(workload.model, signal)}{selector(workload)})"
+
+
+def highest(workload: Workload, signal: Signal) -> str:
+    """The highest value of a gauge over the pool's pods: shares between 0 and 1, which are never added up (FC-30)."""
+    return f"max({series(workload.model, signal)}{selector(workload)})"
+
+
+def quantile(workload: Workload, signal: Signal, *, q: float, window: str = WINDOW) -> str:
+    """A quantile in seconds of a latency histogram over the pool's pods; 0 while pods report but nobody asks, nothing when nobody reports."""
+    where = selector(workload)
+    measured = f"histogram_quantile({q}, sum by (le) (rate({series(workload.model, signal)}_bucket{where}[{window}])))"
+    # Without requests the quantile is NaN, which a comparison drops.
+    return f"({measured} >= 0) or 0 * sum({series(workload.model, 'running')}{where})"
+
+
+def tokens_in_flight(workload: Workload) -> str:
+    """Tokens held in the pool's KV caches: each pod's share in use times the tokens its cache holds."""
+    return f"sum({series(workload.model, 'kv_use')}{selector(workload)} * {workload.pool.kv_cache_tokens})"
+
+
+def counter_rate(workload: Workload, signal: Signal, *, window: str = "5m") -> str:
+    """A counter's rate a second over the pool's pods."""
+    return f"sum(rate({series(workload.model, signal)}{selector(workload)}[{window}]))"
+
+
+def ready_replicas(workload: Workload) -> str:
+    """Ready replicas, from kube-state-metrics; a LeaderWorkerSet keeps its leaders in a StatefulSet of its name."""
+    name, label = ("kube_statefulset_status_replicas_ready", "statefulset") if workload.grouped else ("kube_deployment_status_replicas_ready", "deployment")
+    return f"sum({name}{{namespace={text(workload.plan.namespace)},{label}={text(workload.name)}}})"
+
+
+def gateway_requests(plan: DeploymentPlan) -> str:
+    """Requests a second that arrive at the deployment's gateway, whichever model they ask for."""
+    matchers = [
+        f"namespace={text(plan.gateway.namespace)}",
+        f"gateway_envoyproxy_io_owning_gateway_name={text(plan.name)}",
+        'envoy_http_conn_manager_prefix=~"https?-.+"',
+    ]
+    return f"sum(rate(envoy_http_downstream_rq_total{{{','.join(matchers)}}}[{WINDOW}]))"

@@ -1,0 +1,115 @@
+"""Plans that no set of objects can honour. They are refused before anything is rendered, all reasons at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from inferform.engines import engine_names
+from inferform.errors import InputError, Problem
+from inferform.plan import DeploymentPlan, ModelPlan, PoolPlan
+from inferform.render import naming, weights
+
+
+def refuse_what_cannot_run(plan: DeploymentPlan) -> None:
+    """Raises InputError with every contradiction of the plan."""
+    problems = [*_names(plan), *_gateway(plan)]
+    for name, model in sorted(plan.models.items()):
+        problems += _model(name, model)
+        for pool_name, pool in sorted(model.pools.items()):
+            problems += _pool(plan, f"models.{name}.pools.{pool_name}", pool)
+    if problems:
+        raise InputError(problems)
+
+
+def _names(plan: DeploymentPlan) -> Iterator[Problem]:
+    counts = Counter(workload.name for workload in naming.workloads(plan))
+    for workload, count in counts.items():
+        if count > 1:
+            yield Problem(f"{count} pools would share the name {workload}", field="models", fix="rename one of the models")
+
+
+def _model(name: str, model: ModelPlan) -> Iterator[Problem]:
+    where = f"models.{name}"
+    if model.engine not in engine_names():
+        yield Problem("cannot be rendered", field=f"{where}.engine", value=model.engine, legal=engine_names(), fix="use vllm")
+    if model.topology == "disaggregated":
+        yield Problem(
+            "prefill and decode pools need a router and a KV transfer between them, which is not rendered",
+            field=f"{where}.topology",
+            value="disaggregated",
+            legal=("aggregated",),
+            fix="set topology: aggregated",
+        )
+    if model.gated and model.hf_token_secret is None and weights.is_on_hub(model):
+        yield Problem(
+            "is gated, so its download needs a token", field=f"{where}.hf_token_secret", fix="name the Secret that holds it: {name: hf-token, key: token}"
+        )
+
+
+def _pool(plan: DeploymentPlan, where: str, pool: PoolPlan) -> Iterator[Problem]:
+    life, scaling = pool.lifecycle, pool.scaling
+    drain_s = life.pre_stop_s + (life.shutdown_timeout_s or 0)
+    if life.grace_s <= drain_s:
+        yield Problem(
+            f"{life.grace_s} s end before the {drain_s} s that draining takes, so streams would be cut",
+            field=f"{where}.lifecycle.grace_s",
+            fix=f"set more than {drain_s}",
+        )
+    startup_s = life.startup_failure_threshold * life.startup_period_s
+    if life.progress_deadline_s <= startup_s:
+        yield Problem(
+            f"{life.progress_deadline_s} s end before the {startup_s} s that starting may take",
+            field=f"{where}.lifecycle.progress_deadline_s",
+            fix=f"set more than {startup_s}",
+        )
+    if life.strategy == "RollingUpdate" and life.max_surge == 0 and life.max_unavailable == 0:
+        yield Problem("max_surge and max_unavailable are both 0, so a rollout could never move", field=f"{where}.lifecycle")
+    if scaling.kind == "fixed":
+        return
+    if scaling.min > scaling.max:
+        yield Problem(f"min {scaling.min} is above max {scaling.max}", field=f"{where}.scaling")
+    if scaling.idle not in (None, 0):
+        yield Problem(f"idle {scaling.idle} cannot be held; drop idle and set min to the always-on count", field=f"{where}.scaling.idle", legal=("0",))
+    to_zero = scaling.min == 0 or scaling.idle == 0
+    if to_zero and not (plan.gateway.enabled and plan.observability.enabled):
+        yield Problem(
+            "nothing would wake a workload at zero replicas without the gateway's metrics",
+            field=f"{where}.scaling",
+            fix="enable gateway and observability, or keep one replica",
+        )
+    if all(trigger.signal == "cpu" for trigger in scaling.triggers):
+        yield Problem(
+            "only cpu triggers: a fallback does not apply to them, and cpu says nothing about a GPU model",
+            field=f"{where}.scaling.triggers",
+            fix="add queue or kv_use",
+        )
+    if scaling.kind == "hpa" and to_zero:
+        yield Problem("a HorizontalPodAutoscaler does not scale to zero", field=f"{where}.scaling", fix="use keda, or keep one replica")
+    if scaling.kind == "keda" and not scaling.min <= scaling.fallback_replicas <= scaling.max:
+        yield Problem(f"fallback of {scaling.fallback_replicas} replicas is outside {scaling.min} to {scaling.max}", field=f"{where}.scaling.fallback_replicas")
+
+
+def _gateway(plan: DeploymentPlan) -> Iterator[Problem]:
+    gateway = plan.gateway
+    if not gateway.enabled:
+        return
+    if gateway.limits and not gateway.auth:
+        yield Problem("limits per tenant need verified identities", field="gateway.limits", fix="set gateway.auth")
+    if gateway.limits and not gateway.limits.store:
+        yield Problem("a limit that all proxies share needs a store for its counters", field="gateway.limits.store", fix="name a Redis as host:port")
+    for name, model in sorted(plan.models.items()):
+        longest_s = max((model.max_output_tokens * pool.tpot_ms.p95 / 1000 for pool in model.pools.values()), default=0.0)
+        if gateway.timeout_s is not None and model.task == "generate" and gateway.timeout_s < longest_s:
+            yield Problem(
+                f"{gateway.timeout_s:g} s end before the {longest_s:.0f} s of {name}'s longest answer",
+                field="gateway.timeout",
+                fix=f"set at least {longest_s:.0f}s, or leave it out",
+            )
+        first_s = (model.slo_ttft_p95_ms or 0) / 1000
+        if gateway.stream_idle_timeout_s <= first_s:
+            yield Problem(
+                f"{gateway.stream_idle_timeout_s:g} s end before the first token of {name}, due within {first_s:g} s",
+                field="gateway.stream_idle_timeout",
+                fix=f"set more than {first_s:g}s",
+            )

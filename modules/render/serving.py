@@ -1,0 +1,102 @@
+"""The serving family: namespace, accounts, weights, workloads, services and disruption budgets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from inferform import labels
+from inferform.engines import find_engine
+from inferform.plan import DeploymentPlan, ModelPlan, PoolPlan
+from inferform.quantities import kubernetes_bytes
+from inferform.render import images, naming, weights
+from inferform.render.naming import Workload
+from inferform.render.pods import cache_claim, environment, pod_view
+from inferform.render.templating import fill
+
+
+def render_serving(plan: DeploymentPlan) -> dict[str, str]:
+    """Files of the family by path."""
+    files = {
+        "namespace.yaml": fill("serving/namespace.yaml.j2", {"name": plan.namespace, "labels": naming.deployment_labels(plan)}),
+        "model-scripts.yaml": fill(
+            "serving/model-scripts.yaml.j2",
+            {"name": weights.scripts_name(), "namespace": plan.namespace, "labels": naming.deployment_labels(plan), "scripts": weights.scripts()},
+        ),
+    }
+    for name, model in sorted(plan.models.items()):
+        files[naming.file_name(name, "model")] = fill("serving/model.yaml.j2", {"model": model_view(plan, name, model)})
+        if weights.is_on_hub(model):
+            files[naming.file_name(name, "import")] = fill("serving/import-job.yaml.j2", {"job": _import(plan, name, model)})
+    for workload in naming.workloads(plan):
+        view = workload_view(workload)
+        template = "serving/leader-worker-set.yaml.j2" if workload.grouped else "serving/deployment.yaml.j2"
+        files[naming.file_name(workload.model_name, workload.pool_name)] = fill(template, {"workload": view, "pod": view["leader"]})
+        files[naming.file_name(workload.model_name, workload.pool_name, "support")] = fill("serving/pool-support.yaml.j2", {"pool": support_view(workload)})
+    return files
+
+
+def model_view(plan: DeploymentPlan, name: str, model: ModelPlan) -> dict[str, Any]:
+    """Accounts and Service of one model."""
+    selector = {labels.MODEL_LABEL: name, naming.COMPONENT: naming.ENGINE}
+    return {
+        "name": name,
+        "namespace": plan.namespace,
+        "labels": naming.model_labels(plan, name),
+        "accounts": [labels.serving_account(name), *([labels.import_account(name)] if weights.is_on_hub(model) else [])],
+        "selector": selector,
+        "port": find_engine(model.engine).port,
+    }
+
+
+def _import(plan: DeploymentPlan, name: str, model: ModelPlan) -> dict[str, Any]:
+    view = weights.import_view(plan, name, model)
+    engine = find_engine(model.engine)
+    return {**view, "environment": environment(view["environment"]), "image": images.AWS_CLI, "user": engine.user_id, "group": engine.group_id}
+
+
+def workload_view(workload: Workload) -> dict[str, Any]:
+    """The Deployment or LeaderWorkerSet of one pool."""
+    pool = workload.pool
+    return {
+        "name": workload.name,
+        "namespace": workload.plan.namespace,
+        "labels": workload.labels,
+        "selector": workload.selector,
+        # FC-39: a scaler owns the count, so it does not stand here, where a sync would put it back.
+        "replicas": pool.replicas.steady if pool.scaling.kind == "fixed" else None,
+        "progress_deadline_s": pool.lifecycle.progress_deadline_s,
+        "strategy": _strategy(pool),
+        "rollout": _rollout(pool),
+        "group_size": pool.nodes_per_replica,
+        "leader": pod_view(workload),
+        "worker": pod_view(workload, worker=True) if workload.grouped else None,
+    }
+
+
+def _strategy(pool: PoolPlan) -> dict[str, Any]:
+    """FC-40: always explicit."""
+    life = pool.lifecycle
+    if life.strategy == "Recreate":
+        return {"type": "Recreate"}
+    return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": life.max_surge, "maxUnavailable": life.max_unavailable}}
+
+
+def _rollout(pool: PoolPlan) -> dict[str, Any]:
+    """A LeaderWorkerSet knows no Recreate: without surge and with one replica out at a time it does the same for one replica."""
+    life = pool.lifecycle
+    recreate = life.strategy == "Recreate"
+    return {"maxSurge": 0 if recreate else life.max_surge, "maxUnavailable": 1 if recreate else life.max_unavailable}
+
+
+def support_view(workload: Workload) -> dict[str, Any]:
+    """What stands beside a workload: the volume of the node's cache, its claim, and the disruption budget."""
+    return {
+        "name": workload.name,
+        "namespace": workload.plan.namespace,
+        "labels": workload.labels,
+        "volume": weights.volume_name(workload),
+        "claim": cache_claim(workload),
+        "folder": weights.cache_folder(workload),
+        "size": kubernetes_bytes(workload.pool.pod.model_cache_bytes),
+        "budget_selector": {**workload.selector, naming.COMPONENT: naming.ENGINE},
+    }

@@ -1,0 +1,333 @@
+"""The model scripts, run for real: a fake `aws` that behaves (it copies from a folder, and records), and a real HTTP hub."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import json
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+# `aws s3 cp SOURCE TARGET`: s3://bucket/key is a file below $FAKE_S3; every call is noted; SLOW delays large objects.
+FAKE_AWS = """#!/bin/bash
+set -euo pipefail
+[ "$1 $2" = "s3 cp" ] || exit 2
+shift 2
+[ "$1" = "--only-show-errors" ] && shift
+printf '%s\\t%s\\n' "$1" "$2" >> "$FAKE_S3/calls"
+local_path() { case "$1" in s3://*) printf '%s' "$FAKE_S3/${1#s3://}" ;; *) printf '%s' "$1" ;; esac; }
+from="$(local_path "$1")"; to="$(local_path "$2")"
+[ -f "$from" ] || { echo "404 Not Found" >&2; exit 1; }
+mkdir -p "$(dirname "$to")"
+case "$1" in *.safetensors) head -c 100 "$from" > "$to"; sleep "${SLOW:-0}" ;; esac
+cp "$from" "$to.tmp.$$" && mv "$to.tmp.$$" "$to"
+"""
+
+
+@dataclass
+class Place:
+    """A store, a node and pods that start on it."""
+
+    root: Path
+    environment: dict[str, str]
+    sums: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def cache(self) -> Path:
+        return self.root / "node/cache/ns/llama"
+
+    @property
+    def store(self) -> Path:
+        return self.root / "s3/models/models/llama"
+
+    def fill(self, contents: dict[str, bytes], prefix: str = "c1") -> None:
+        """Puts files and their manifest into the store."""
+        lines = ["# inferform model manifest 1", "# model org/llama", f"# prefix {prefix}"]
+        for path, content in contents.items():
+            target = self.store / prefix / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+            self.sums[path] = hashlib.sha256(content).hexdigest()
+            lines.append(f"{self.sums[path]} {len(content)} {path}")
+        (self.store / "MANIFEST").write_text("\n".join(lines) + "\n")
+
+    def start(self, pod: str, script: str = "prefetch", **environment: str) -> subprocess.Popen[str]:
+        """A pod of the node running the script, in a process group of its own."""
+        link = self.root / pod / "weights"
+        link.parent.mkdir(exist_ok=True)
+        path = self.root / f"{script}.sh"
+        path.write_text(files("inferform.templates").joinpath(f"scripts/{script}.sh.j2").read_text())
+        values = {**self.environment, "CACHE": str(self.cache), "LINK": str(link), "HOSTNAME": pod, **environment}
+        return subprocess.Popen(["bash", str(path)], env=values, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+
+    def run(self, pod: str, script: str = "prefetch", **environment: str) -> subprocess.CompletedProcess[str]:
+        process = self.start(pod, script, **environment)
+        out, err = process.communicate(timeout=60)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def fetched(self) -> list[str]:
+        """Files copied from the store so far, manifests aside."""
+        calls = self.root / "s3/calls"
+        sources = [line.split("\t")[0] for line in calls.read_text().splitlines()] if calls.exists() else []
+        return [s.rsplit("/", 1)[-1] for s in sources if s.startswith("s3://") and not s.endswith("/MANIFEST")]
+
+    def weights(self, pod: str) -> dict[str, bytes]:
+        """What the engine of a pod would load."""
+        folder = self.root / pod / "weights"
+        return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "aws").write_text(FAKE_AWS)
+    (tools / "aws").chmod(0o755)
+    (tmp_path / "s3").mkdir()
+    environment = {
+        "PATH": f"{tools}:{os.environ['PATH']}", "FAKE_S3": str(tmp_path / "s3"), "STORE": "s3://models/models/llama", "POLL_S": "0.1", "STALE_S": "2", "WAIT_S": "20",
+    }  # fmt: skip
+    yield Place(tmp_path, environment)
+
+
+CONTENTS = {"config.json": b"{}", "model-1.safetensors": b"a" * 5000, "model-2.safetensors": b"b" * 5000, "sub dir/tokenizer.json": b"[]"}
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
+def test_scripts_are_clean() -> None:
+    """shellcheck finds nothing, and no script holds a template expression: values come through the environment alone."""
+    for script in ("prefetch", "import"):
+        text = files("inferform.templates").joinpath(f"scripts/{script}.sh.j2").read_text()
+        assert not [mark for mark in ("{{", "{%", "{#") if mark in text]
+        done = subprocess.run(["shellcheck", "-s", "bash", "-"], input=text, text=True, capture_output=True, check=False)
+        assert "" == done.stdout
+
+
+def test_a_first_pod_fills_the_cache_and_a_second_copies_nothing(place: Place) -> None:
+    """The first pod of a node copies every file once; the next finds them on the disk."""
+    place.fill(CONTENTS)
+    first = place.run("pod-a")
+    assert 0 == first.returncode, first.stderr
+    assert CONTENTS == place.weights("pod-a")
+    assert 4 == len(place.fetched())
+    assert 0 == place.run("pod-b").returncode
+    assert CONTENTS == place.weights("pod-b")
+    assert 4 == len(place.fetched())
+
+
+def test_two_pods_at_once_copy_each_file_once(place: Place) -> None:
+    """Two pods that start together share the work through the lock: each file comes over the network once."""
+    place.fill(CONTENTS)
+    pods = [place.start(f"pod-{i}", SLOW="0.5") for i in range(2)]
+    assert [0, 0] == [pod.wait(timeout=60) for pod in pods]
+    assert sorted(path.rsplit("/", 1)[-1] for path in CONTENTS) == sorted(place.fetched())
+    assert CONTENTS == place.weights("pod-0") == place.weights("pod-1")
+    assert not list(place.cache.rglob("*.part.*"))
+
+
+def test_a_killed_pod_leaves_finished_files_and_the_next_goes_on(place: Place) -> None:
+    """After SIGKILL in the middle of the second file, the next pod takes the stale lock over and copies only what is missing."""
+    place.fill(CONTENTS)
+    pod = place.start("pod-a", SLOW="30", JOBS="1")
+    until = time.monotonic() + 20
+    while not (place.cache.exists() and list(place.cache.rglob("model-1.safetensors.part.*"))):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    os.killpg(pod.pid, signal.SIGKILL)
+    pod.communicate()
+    assert not [p for p in place.cache.rglob("model-1.safetensors") if p.is_file() and ".done" not in p.parts]
+    before = place.fetched()
+    done = place.run("pod-b")
+    assert 0 == done.returncode, done.stderr
+    assert "took over from a pod that is gone" in done.stderr
+    assert CONTENTS == place.weights("pod-b")
+    assert "config.json" in before
+    assert "config.json" not in place.fetched()[len(before) :]
+    assert not list(place.cache.rglob("*.part.*"))
+
+
+def test_a_terminated_pod_frees_the_lock_at_once(place: Place) -> None:
+    """SIGTERM removes the lock, so that the next pod need not wait for it to go stale."""
+    place.fill(CONTENTS)
+    pod = place.start("pod-a", SLOW="30", JOBS="1", STALE_S="600")
+    until = time.monotonic() + 20
+    while not (place.cache / ".lock").exists():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    time.sleep(0.3)
+    pod.terminate()
+    assert 143 == pod.wait(timeout=20)
+    assert not (place.cache / ".lock").exists()
+    os.killpg(pod.pid, signal.SIGKILL)
+    assert 0 == place.run("pod-b", STALE_S="600").returncode
+
+
+def test_a_corrupted_file_is_copied_again(place: Place) -> None:
+    """A file that changed on the disk fails its checksum and is replaced; the others stay."""
+    place.fill(CONTENTS)
+    assert 0 == place.run("pod-a").returncode
+    victim = next(p for p in place.cache.rglob("model-2.safetensors") if ".done" not in p.parts)
+    victim.write_bytes(b"x" * 5000)
+    os.utime(victim, (1, 1))
+    before = len(place.fetched())
+    assert 0 == place.run("pod-b").returncode
+    assert ["model-2.safetensors"] == place.fetched()[before:]
+    assert CONTENTS == place.weights("pod-b")
+
+
+def test_a_touched_but_whole_file_is_kept(place: Place) -> None:
+    """A file whose time changed but whose checksum still matches is not copied again."""
+    place.fill(CONTENTS)
+    assert 0 == place.run("pod-a").returncode
+    os.utime(next(p for p in place.cache.rglob("model-2.safetensors") if ".done" not in p.parts), (1, 1))
+    before = len(place.fetched())
+    assert 0 == place.run("pod-b").returncode
+    assert [] == place.fetched()[before:]
+
+
+def test_a_damaged_store_is_refused(place: Place) -> None:
+    """A file that never matches its checksum fails the pod, and no link is made."""
+    place.fill(CONTENTS)
+    (place.store / "c1/model-1.safetensors").write_bytes(b"wrong")
+    done = place.run("pod-a")
+    assert 1 == done.returncode
+    assert "model-1.safetensors does not arrive whole" in done.stderr
+    assert not (place.root / "pod-a/weights").exists()
+
+
+def test_a_new_revision_stands_beside_the_old(place: Place) -> None:
+    """A second manifest gives a second folder, so that pods of the old one keep their files."""
+    place.fill({"config.json": b"1"})
+    assert 0 == place.run("pod-a").returncode
+    place.fill({"config.json": b"2"}, prefix="c2")
+    assert 0 == place.run("pod-b").returncode
+    assert ({"config.json": b"1"}, {"config.json": b"2"}) == (place.weights("pod-a"), place.weights("pod-b"))
+
+
+@pytest.mark.parametrize("path", ["../../evil", "/etc/evil", "a/../../evil"])
+def test_a_manifest_cannot_leave_the_cache(place: Place, path: str) -> None:
+    """A path that points outside the model is refused before anything is copied."""
+    place.fill({"config.json": b"{}"})
+    with (place.store / "MANIFEST").open("a") as manifest:
+        manifest.write(f"{'0' * 64} 1 {path}\n")
+    done = place.run("pod-a")
+    assert 1 == done.returncode
+    assert "names a path outside the model" in done.stderr
+    assert [] == place.fetched()
+
+
+def test_an_empty_store_is_waited_for(place: Place) -> None:
+    """A pod that comes before the import waits for the manifest, and says what is missing when it does not come."""
+    done = place.run("pod-a", WAIT_S="1")
+    assert 1 == done.returncode
+    assert "has the import job run?" in done.stderr
+
+
+class Hub(http.server.BaseHTTPRequestHandler):
+    """A model hub that gives out files to whoever brings the token, and checksums with large ones."""
+
+    contents: dict[str, bytes] = {}  # noqa: RUF012
+    asked: list[str] = []  # noqa: RUF012
+    broken: str = ""
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        if self.headers.get("Authorization") != "Bearer secret-token":
+            self.send_error(401)
+            return
+        if self.path == "/api/models/org/llama/revision/main":
+            body = json.dumps({"sha": "a" * 40, "siblings": [{"rfilename": name} for name in self.contents]}).encode()
+            self.answer(body)
+            return
+        name = self.path.removeprefix(f"/org/llama/resolve/{'a' * 40}/")
+        content = self.contents[name]
+        linked = hashlib.sha256(content).hexdigest() if name.endswith(".safetensors") else "etag"
+        self.answer(content[:-1] if name == self.broken else content, linked)
+
+    def answer(self, body: bytes, linked: str = "") -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        if linked:
+            self.send_header("X-Linked-Etag", f'"{linked}"')
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Silence."""
+
+
+@pytest.fixture
+def hub() -> Iterator[tuple[str, type[Hub]]]:
+    kind = type("ThisHub", (Hub,), {"contents": {}, "asked": [], "broken": ""})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), kind)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}", kind
+    server.shutdown()
+    server.server_close()
+
+
+def importing(place: Place, address: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return place.run("job", "import", MODEL="org/llama", HUB=address, WORK=str(place.root / "work"), HF_TOKEN="secret-token", **environment)
+
+
+REPOSITORY = {
+    "config.json": b"{}", "model.safetensors": b"w" * 3000, "pytorch_model.bin": b"old", "README.md": b"#", ".gitattributes": b"", "original/x.pth": b"o", "tokenizer.json": b"[]",
+}  # fmt: skip
+
+
+def test_an_import_fills_the_store_that_prefetch_reads(place: Place, hub: tuple[str, type[Hub]]) -> None:
+    """What the import stores is what a pod loads: weights and configuration, without older formats and pictures."""
+    address, kind = hub
+    kind.contents = dict(REPOSITORY)
+    done = importing(place, address)
+    assert 0 == done.returncode, done.stderr
+    assert 0 == place.run("pod-a").returncode
+    assert {name: REPOSITORY[name] for name in ("config.json", "model.safetensors", "tokenizer.json")} == place.weights("pod-a")
+    assert "secret-token" not in done.stdout + done.stderr
+
+
+def test_a_second_import_changes_nothing(place: Place, hub: tuple[str, type[Hub]]) -> None:
+    """A store that holds the model is left alone: the hub is not even asked."""
+    address, kind = hub
+    kind.contents = dict(REPOSITORY)
+    assert 0 == importing(place, address).returncode
+    asked = len(kind.asked)
+    assert 0 == importing(place, address).returncode
+    assert asked == len(kind.asked)
+
+
+def test_an_interrupted_import_goes_on_after_the_last_file(place: Place, hub: tuple[str, type[Hub]]) -> None:
+    """A damaged download stops the import before the manifest; the next run keeps what arrived and finishes."""
+    address, kind = hub
+    kind.contents = dict(REPOSITORY)
+    kind.broken = "model.safetensors"
+    done = importing(place, address)
+    assert 1 == done.returncode
+    assert "model.safetensors arrived damaged" in done.stderr
+    assert not (place.store / "MANIFEST").exists()
+    kind.broken = ""
+    kind.asked.clear()
+    assert 0 == importing(place, address).returncode
+    assert not [path for path in kind.asked if path.endswith("/config.json")]
+    assert 0 == place.run("pod-a").returncode
+
+
+def test_fc34_a_gated_model_without_a_token_says_so(place: Place, hub: tuple[str, type[Hub]]) -> None:
+    """Without the token the hub refuses, the job fails and names the likely cause; nothing is stored."""
+    address, kind = hub
+    kind.contents = dict(REPOSITORY)
+    done = place.run("job", "import", MODEL="org/llama", HUB=address, WORK=str(place.root / "work"))
+    assert 1 == done.returncode
+    assert "is it gated, and the token allowed?" in done.stderr
+    assert not place.store.exists()
