@@ -7,7 +7,7 @@ from typing import Any
 
 from inferform.errors import InputError, Problem
 from inferform.measurements import aiperf, guidellm, vllm
-from inferform.measurements.document import Document, json_documents, read_text
+from inferform.measurements.document import json_documents, read_text
 from inferform.measurements.run import MeasuredRun
 
 LEGAL = (vllm.NAME, aiperf.NAME, guidellm.NAME)
@@ -31,6 +31,8 @@ def read_runs(path: Path | str) -> list[MeasuredRun]:
     text, name = read_text(Path(path)), str(path)
     if aiperf.recognises_table(text):
         return aiperf.table_runs(text, name)
+    if not text.strip():
+        raise InputError(Problem("is empty", file=name, legal=LEGAL))
     if text.lstrip()[:1] not in {"{", "["}:
         raise InputError(Problem("is no benchmark result", file=name, line=1, value=repr(text.strip()[:40]), legal=LEGAL))
     documents = json_documents(text, name)
@@ -39,20 +41,18 @@ def read_runs(path: Path | str) -> list[MeasuredRun]:
     found: list[MeasuredRun] = []
     problems: list[Problem] = []
     for document in documents:
+        runs = next((runs for recognises, runs in _READERS if recognises(document.value)), None)
+        if runs is None:
+            # The first one tells enough: the others of such a file are of the same kind.
+            fix = _sibling(document.value)
+            raise InputError([*problems, Problem("is no benchmark result that is known", file=name, line=document.line, legal=LEGAL, fix=fix)])
         try:
-            found += _runs(document)
+            found += runs(document)
         except InputError as err:
             problems += err.problems
     if problems:
         raise InputError(problems)
     return found
-
-
-def _runs(document: Document) -> list[MeasuredRun]:
-    for recognises, runs in _READERS:
-        if recognises(document.value):
-            return runs(document)
-    raise InputError(Problem("is no benchmark result that is known", file=document.path, line=document.line, legal=LEGAL, fix=_sibling(document.value)))
 
 
 def _sibling(value: Any) -> str:

@@ -59,13 +59,17 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakEvenRequest:
-    """One API, one fleet, one kind of traffic, and the monthly volumes (input + output tokens) to compare at."""
+    """One API, one fleet, one kind of traffic, and the monthly volumes (input + output tokens) to compare at.
+
+    `volumes_source` says where the volumes come from where nobody has asked for them.
+    """
 
     api: ApiPrice
     fleet: Fleet
     traffic: Traffic = Traffic()
     operations: Operations = Operations()
     volumes_tokens_per_month: tuple[float, ...] = ()
+    volumes_source: str = "given"
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +254,10 @@ def _assumptions(request: BreakEvenRequest) -> tuple[str, ...]:
         said.append(
             f"{api.name} has no batch price, so the batch share costs the full price"
             if api.batch_discount is None
-            else f"{traffic.batch_share:.0%} of the tokens go through the batch API at {api.batch_discount:.0%} off, on top of the cache price"
+            else f"{traffic.batch_share:.0%} of the tokens go through the batch API at {api.batch_discount:.0%} off, cached or not"
         )
+    if request.volumes_source != "given":
+        said.append(f"the volume is {request.volumes_source}")
     said.append(f"operations {format_usd(request.operations.usd_per_month)} a month, {request.operations.reason}; the same for every number of fleets")
     said.append(f"the fleet costs {format_usd(fleet.usd_per_month)} a month, busy or idle ({fleet.source})")
     said.append(

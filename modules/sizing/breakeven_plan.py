@@ -59,6 +59,7 @@ def planned(plan: DeploymentPlan, name: str, demand: Demand) -> Planned:
             batch_share=1.0 if model.profile == "batch" else 0.0,
         ),
         tokens_per_month=demand.peak_rps * tokens * seconds,
+        tokens_source=f"the spec's peak of {demand.peak_rps:g} requests a second, held all month; state the real one where it is less",
     )
 
 

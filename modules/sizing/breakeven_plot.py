@@ -6,6 +6,7 @@ Drawn by matplotlib (the `plots` extra), imported only here. The same answer giv
 from __future__ import annotations
 
 import io
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,16 +122,18 @@ def _title(answer: BreakEven) -> str:
 
 
 def _mark_capacity(axes: Axes, capacity: float) -> None:
+    low, high = axes.get_xlim()
+    # The words stand on the side that has room for them.
+    left = math.log(capacity / low) < 0.75 * math.log(high / low)
     axes.axvline(capacity, color="#666666", linestyle="--", linewidth=1)
     axes.annotate(
         f"one fleet is full: {_tokens(capacity)}",
         xy=(capacity, 0.02),
         xycoords=axes.get_xaxis_transform(),
-        xytext=(4, 0),
+        xytext=(5 if left else -5, 0),
         textcoords="offset points",
-        ha="left",
+        ha="left" if left else "right",
         va="bottom",
-        rotation=90,
         fontsize=9,
         color="#444444",
     )

@@ -27,6 +27,7 @@ class Planned:
     fleet: Fleet
     traffic: Traffic
     tokens_per_month: float
+    tokens_source: str
 
 
 def parse(values: Mapping[str, Any], *, prices: Iterable[ApiPrice] | None = None, planned: Planned | None = None) -> BreakEvenRequest:
@@ -52,8 +53,10 @@ def parse(values: Mapping[str, Any], *, prices: Iterable[ApiPrice] | None = None
     traffic = planned.traffic if planned else Traffic()
     shares = {name: values[name] for name in ("cached_share", "batch_share") if name in values}
     traffic = replace(traffic, **shares) if split is None else replace(traffic, input_share=split, **shares)
-    asked = tuple(v for v in volumes if v is not None) or ((planned.tokens_per_month,) if planned else ())
-    return BreakEvenRequest(api=api, fleet=fleet, traffic=traffic, operations=operations, volumes_tokens_per_month=asked)
+    asked, source = tuple(v for v in volumes if v is not None), "given"
+    if planned and not asked:
+        asked, source = (planned.tokens_per_month,), planned.tokens_source
+    return BreakEvenRequest(api=api, fleet=fleet, traffic=traffic, operations=operations, volumes_tokens_per_month=asked, volumes_source=source)
 
 
 def parse_tokens(text: str, field: str = "tokens") -> float:

@@ -94,4 +94,5 @@ def test_a_spec_brings_its_fleet_and_its_traffic(inferform: Run) -> None:
     # 4 requests a second of 800 + 250 tokens for 730 hours: 11.04 B tokens; the plan carries its own peak.
     assert pytest.approx(4 * 1050 * 730 * 3600) == volume["tokens_per_month"]
     assert pytest.approx(800 / 1050) == request["traffic"]["input_share"]
+    assert any("the spec's peak of 4 requests a second" in said for said in ran.data["assumptions"])
     assert (True, 1) == (volume["carried"], volume["fleets"])

@@ -52,7 +52,7 @@ def test_results_of_several_tools_in_one_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is no benchmark result"),
+        (" \n", "is empty"),
         ("hello", "is no benchmark result"),
         ("{}", "is no benchmark result that is known"),
         ("[]", "holds no benchmark result"),
@@ -91,6 +91,15 @@ def test_a_file_beside_the_right_one_is_recognised(value: Any, fix: str, tmp_pat
     with pytest.raises(InputError) as err:
         read_runs(path)
     assert fix in err.value.problems[0].fix
+
+
+def test_a_long_list_of_strangers_is_told_once(tmp_path: Path) -> None:
+    """Of many lines that are no results the first is named, after a good one on line 1."""
+    path = tmp_path / "file.jsonl"
+    path.write_text((SAMPLES / "vllm-serve.json").read_text() + '\n{"a": 1}' * 50)
+    with pytest.raises(InputError) as err:
+        read_runs(path)
+    assert [2] == [p.line for p in err.value.problems]
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ PLANNED = Planned(
     fleet=Fleet(usd_per_month=10_000, capacity_tokens_per_month=5e9, source="the plan", capacity_source="the plan"),
     traffic=Traffic(input_share=0.9, cached_share=0.6, batch_share=1.0),
     tokens_per_month=4e9,
+    tokens_source="the spec's peak",
 )
 
 
@@ -44,6 +45,7 @@ def test_other_splits_are_refused(text: str) -> None:
 def test_a_plan_says_what_is_left_out() -> None:
     """With a plan only the price is needed; the planned tokens are the volume."""
     request = parse({"usd_per_mtok": 0.8}, planned=PLANNED)
+    assert ("the spec's peak", "given") == (request.volumes_source, parse({"usd_per_mtok": 0.8, "tokens_per_month": ["1B"]}, planned=PLANNED).volumes_source)
     assert (PLANNED.fleet, PLANNED.traffic, (4e9,), Operations()) == (request.fleet, request.traffic, request.volumes_tokens_per_month, request.operations)
 
 
