@@ -1,0 +1,172 @@
+"""One way to run a model: how it is cut over GPUs, in which precision, and what that carries inside the objectives."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal, cast
+
+from inferform.catalog.types import Gpu, Model
+from inferform.plan import MemoryPlan
+from inferform.sizing.cpu import VENDOR, cpu_costs, cpu_memory
+from inferform.sizing.memory import MemoryRequest
+from inferform.sizing.memory_constants import EngineName
+from inferform.sizing.performance import host_s
+from inferform.sizing.queueing import Z99, Limits, Point, highest_rate, open_loop
+from inferform.sizing.roofline import Layout, Link, StepCosts, step_costs, step_s
+from inferform.sizing.room import memory_of
+from inferform.sizing.workload import Demand
+
+# Sizes of batch that engines capture CUDA graphs for; max_num_seqs is one of them.
+SEQUENCE_STEPS = (8, 16, 32, 64, 128, 256, 512, 1024)
+STEP_TOKENS = (8192, 4096, 2048)
+# A step full of prompt tokens holds every running stream for its length; longer than this is felt as a stall.
+_STALL_S = 0.25
+
+MissKind = Literal["parallelism", "precision", "memory", "TTFT", "TPOT", "throughput"]
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What the planner settled about the engine before the search; None leaves a value to the search."""
+
+    name: str
+    version: str
+    kv_cache: str
+    max_model_len: int
+    max_num_seqs: int | None
+    max_num_batched_tokens: int | None
+    utilization: float
+    enforce_eager: bool
+    chunked_prefill: bool
+    prefix_caching: bool
+    ep: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A replica's GPUs and precision. `hop_bytes_per_s` is the link between pipeline stages."""
+
+    gpu: Gpu
+    link: Link
+    tp: int
+    pp: int
+    weights: str
+    hop_bytes_per_s: float
+
+    def __str__(self) -> str:
+        return f"{self.gpu.name} {self.weights} TP {self.tp}" + (f" PP {self.pp}" if self.pp > 1 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A cut that carries something inside the objectives: `best` is its highest rate, one replica (one data-parallel rank)."""
+
+    cut: Cut
+    costs: StepCosts
+    limits: Limits
+    memory: MemoryPlan
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    best: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A cut that cannot be used: what rules it out, in words, and how far off it is (1 = just missed)."""
+
+    cut: Cut
+    kind: MissKind
+    reason: str
+    distance: float
+
+
+def evaluate(model: Model, demand: Demand, engine: Engine, cut: Cut) -> Fit | Miss:
+    """What one replica of this cut carries inside the objectives, or why it cannot be used."""
+    costs = _costs(model, engine, cut)
+    step_tokens = _step_tokens(costs, demand, engine)
+    sequences = min(engine.max_num_seqs or demand.defaults.sequences, step_tokens)
+    memory = _memory(model, engine, cut, sequences, step_tokens)
+    if (miss := _memory_miss(engine, cut, memory)) is not None:
+        return miss
+    limits = Limits(sequences, step_tokens, _room(memory))
+    load = demand.load(prefix_caching=engine.prefix_caching)
+    outside = host_s(engine.name)
+    best = highest_rate(costs, limits, load, ttft_p95_s=demand.ttft_p95_s, tpot_p95_s=demand.tpot_p95_s, host_s=outside)
+    if best is None:
+        return _latency_miss(costs, limits, demand, engine, cut)
+    if engine.max_num_seqs is None:
+        most = best.concurrency + Z99 * math.sqrt(best.concurrency)
+        sequences = min(step_tokens, next((step for step in SEQUENCE_STEPS if step >= most), SEQUENCE_STEPS[-1]))
+        resized = _memory(model, engine, cut, sequences, step_tokens)
+        if resized.fits:
+            memory = resized
+            limits = replace(limits, sequences=sequences, kv_tokens=_room(memory))
+    return Fit(cut, costs, limits, memory, limits.sequences, step_tokens, best)
+
+
+def planned(fit: Fit, demand: Demand, engine: Engine, requests_per_s: float) -> Point:
+    """Latency of one replica at a rate below its best one."""
+    rate = min(requests_per_s, fit.best.requests_per_s)
+    point = open_loop(fit.costs, fit.limits, demand.load(prefix_caching=engine.prefix_caching), requests_per_s=rate, host_s=host_s(engine.name))
+    return point or fit.best
+
+
+def _costs(model: Model, engine: Engine, cut: Cut) -> StepCosts:
+    if cut.gpu.vendor == VENDOR:
+        return cpu_costs(model, cut.gpu)
+    return step_costs(model, Layout(cut.gpu, cut.link, cut.tp, cut.pp, cut.weights, engine.kv_cache, engine.name, cut.hop_bytes_per_s))
+
+
+def _memory(model: Model, engine: Engine, cut: Cut, sequences: int, step_tokens: int) -> MemoryPlan:
+    if cut.gpu.vendor == VENDOR:
+        return cpu_memory(model, cut.gpu, step_tokens=step_tokens, sequences=sequences)
+    return memory_of(
+        MemoryRequest(
+            model=model, gpu=cut.gpu, tp=cut.tp, pp=cut.pp, ep=engine.ep, weights=cut.weights, kv_cache=engine.kv_cache, gpu_memory_utilization=engine.utilization,
+            max_model_len=engine.max_model_len, max_num_seqs=sequences, max_num_batched_tokens=step_tokens, enforce_eager=engine.enforce_eager,
+            engine=cast(EngineName, engine.name), engine_version=engine.version, interconnect=cut.link if cut.tp > 1 else None,
+        )
+    )  # fmt: skip
+
+
+def _room(memory: MemoryPlan) -> float:
+    """Tokens that the KV cache holds; no limit for models that keep none."""
+    return float(memory.kv_cache_tokens) if memory.kv_cache_bytes_per_token else math.inf
+
+
+def _step_tokens(costs: StepCosts, demand: Demand, engine: Engine) -> int:
+    """Token budget of a step: the largest whose full step does not stall running streams, the whole context without chunking (FC-19)."""
+    if engine.max_num_batched_tokens is not None:
+        return engine.max_num_batched_tokens
+    if not engine.chunked_prefill:
+        return max(STEP_TOKENS[0], engine.max_model_len)
+    if demand.tpot_p95_s is None:
+        return STEP_TOKENS[0]
+    stall = max(_STALL_S, 5 * demand.tpot_p95_s)
+    for tokens in STEP_TOKENS[:-1]:
+        if step_s(costs, decode=8, context=demand.prompt.mean, prompt=tokens, prompt_context=demand.prompt.mean / 2, prompts=1) * costs.stages <= stall:
+            return tokens
+    return STEP_TOKENS[-1]
+
+
+def _memory_miss(engine: Engine, cut: Cut, memory: MemoryPlan) -> Miss | None:
+    if memory.fits:
+        return None
+    taken = memory.weights_bytes_per_gpu + memory.activation_bytes_per_gpu + memory.runtime_bytes_per_gpu
+    wanted = taken + memory.kv_cache_bytes_per_token * engine.max_model_len
+    return Miss(cut, "memory", "; ".join(memory.limits), wanted / max(1, memory.budget_bytes))
+
+
+def _latency_miss(costs: StepCosts, limits: Limits, demand: Demand, engine: Engine, cut: Cut) -> Miss:
+    """Which objective even a lone request misses, and by how much."""
+    load = demand.load(prefix_caching=engine.prefix_caching)
+    alone = open_loop(costs, limits, load, requests_per_s=1e-6, host_s=host_s(engine.name))
+    if alone is None:
+        return Miss(cut, "throughput", "one request of the mean length does not fit the KV cache or max_num_seqs", 10.0)
+    ttft, tpot = demand.ttft_p95_s, demand.tpot_p95_s
+    late = alone.ttft.p95 / ttft if ttft else 0.0
+    slow = alone.tpot.p95 / tpot if tpot else 0.0
+    if tpot and slow >= late:
+        return Miss(cut, "TPOT", f"TPOT p95 is {alone.tpot.p95 * 1e3:.0f} ms for a lone request; the objective is {tpot * 1e3:.0f} ms", slow)
+    return Miss(cut, "TTFT", f"TTFT p95 is {alone.ttft.p95:.2f} s for a lone request; the objective is {ttft or 0:.2f} s", late)

@@ -1,0 +1,131 @@
+"""Latency and throughput of one replica, stated as a benchmark would state them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import cast
+
+from inferform.catalog.types import Gpu, Model
+from inferform.errors import InputError, Problem
+from inferform.plan import Percentiles
+from inferform.sizing.memory import MemoryRequest
+from inferform.sizing.memory_constants import EngineName
+from inferform.sizing.queueing import Latency, Limits, closed_loop, saturated
+from inferform.sizing.roofline import Constants, Layout, Link, constants, family, step_costs
+from inferform.sizing.room import batch_of, memory_of
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateRequest:
+    """One replica and the requests it gets. None means the engine's default; no `concurrency` means the highest throughput.
+
+    `stand_in_for` names a GPU outside the catalogue whose place `gpu` takes.
+    """
+
+    model: Model
+    gpu: Gpu
+    tp: int = 1
+    pp: int = 1
+    weights: str = "bf16"
+    kv_cache: str = "auto"
+    engine: str = "vllm"
+    engine_version: str | None = None
+    input_tokens: int = 1024
+    output_tokens: int = 256
+    concurrency: int | None = None
+    shared_prefix_tokens: int = 0
+    max_model_len: int | None = None
+    max_num_seqs: int | None = None
+    max_num_batched_tokens: int | None = None
+    gpu_memory_utilization: float | None = None
+    link: Link = "none"
+    enforce_eager: bool = False
+    gpu_memory_bytes: int | None = None
+    stand_in_for: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What one replica does at one operating point.
+
+    With a stated concurrency the latencies describe a benchmark run (ten requests a client, all clients starting together):
+    `p50` is the run's mean, which is what published tables print. `error_band` is, for each figure, the share of its value
+    within which four of five measured cases of the same kind lie.
+    """
+
+    ttft_ms: Percentiles
+    tpot_ms: Percentiles
+    output_tokens_per_s: float
+    total_tokens_per_s: float
+    requests_per_s: float
+    concurrency: float
+    source: str
+    error_band: dict[str, float]
+
+
+def host_s(engine: str, fitted: Constants | None = None) -> float:
+    """Seconds between client and first step that are not the model's: tokenizer, HTTP, scheduling."""
+    values = (fitted or constants()).values
+    return values.get(f"request_ms_{engine}", values["request_ms_vllm"]) * 1e-3
+
+
+def estimate(request: EstimateRequest, fitted: Constants | None = None) -> Estimate:
+    """Latency and throughput of one replica at the asked concurrency, or at its highest throughput.
+
+    Raises: InputError when the weights and one request do not fit the GPU memory, or the GPU's peaks are not known.
+    """
+    asked = _memory_request(request)
+    memory = memory_of(asked)
+    if not memory.fits:
+        raise InputError(Problem("does not fit", field="gpu", value=f"{request.tp * request.pp} x {request.gpu.name}", fix="; ".join(memory.limits)))
+    layout = Layout(request.gpu, request.link, request.tp, request.pp, request.weights, request.kv_cache, request.engine)
+    costs = step_costs(request.model, layout, fitted)
+    # An encoder keeps no cache, so only the batch limits count.
+    room = float(memory.kv_cache_tokens) if memory.kv_cache_bytes_per_token or memory.kv_cache_tokens else math.inf
+    limits = Limits(*batch_of(asked), room)
+    prompt, output, cached = request.input_tokens, request.output_tokens, request.shared_prefix_tokens // 16 * 16
+    outside = host_s(request.engine, fitted)
+    if request.concurrency is not None:
+        point = closed_loop(costs, limits, prompt=prompt, cached=cached, output=output, clients=request.concurrency, host_s=outside)
+        how = f"closed loop of {request.concurrency} clients"
+        return _stated(request, point.ttft, point.tpot, rate=point.requests_per_s, running=point.concurrency, how=how, fitted=fitted)
+    tokens_per_s, running = saturated(costs, limits, prompt=prompt, cached=cached, output=output)
+    point = closed_loop(costs, limits, prompt=prompt, cached=cached, output=output, clients=max(1, round(running)), host_s=outside)
+    rate = tokens_per_s / output
+    # Little's law: what runs leaves at this rate, so the time after the first token follows.
+    tpot = max(point.tpot.p50 / 2, (running / rate - point.ttft.p50) / (output - 1)) if output > 1 and rate > 0 else point.tpot.p50
+    scale = tpot / point.tpot.p50 if point.tpot.p50 > 0 else 1.0
+    tpots = Latency(*(value * scale for value in (point.tpot.p50, point.tpot.p95, point.tpot.p99)))
+    return _stated(request, point.ttft, tpots, rate=rate, running=running, how="highest throughput", fitted=fitted)
+
+
+def _memory_request(request: EstimateRequest) -> MemoryRequest:
+    longest = request.max_model_len or request.input_tokens + request.output_tokens
+    return MemoryRequest(
+        model=request.model, gpu=request.gpu, gpu_memory_bytes=request.gpu_memory_bytes, tp=request.tp, pp=request.pp, weights=request.weights,
+        kv_cache=request.kv_cache, gpu_memory_utilization=request.gpu_memory_utilization, max_model_len=longest, max_num_seqs=request.max_num_seqs,
+        max_num_batched_tokens=request.max_num_batched_tokens, enforce_eager=request.enforce_eager, engine=cast(EngineName, request.engine),
+        engine_version=request.engine_version, interconnect=request.link if request.link != "none" else None,
+    )  # fmt: skip
+
+
+def _stated(request: EstimateRequest, ttft: Latency, tpot: Latency, *, rate: float, running: float, how: str, fitted: Constants | None) -> Estimate:
+    known = fitted or constants()
+    kind = "moe" if request.model.moe else "dense"
+    stand_in = f"; {request.gpu.name} stands in for {request.stand_in_for}, whose peaks are not known" if request.stand_in_for else ""
+    bands = {k: float(v) for k, v in known.error.get(kind, {}).items()}
+    return Estimate(
+        ttft_ms=_milliseconds(ttft),
+        tpot_ms=_milliseconds(tpot),
+        output_tokens_per_s=rate * request.output_tokens,
+        total_tokens_per_s=rate * (request.input_tokens + request.output_tokens),
+        requests_per_s=rate,
+        concurrency=running,
+        source=f"step model, {how}; {family(request.gpu)} and {request.engine} constants, {known.source}{stand_in}",
+        error_band=dict.fromkeys(bands, 1.0) if request.stand_in_for else bands,
+    )
+
+
+def _milliseconds(latency: Latency) -> Percentiles:
+    return Percentiles(p50=latency.p50 * 1e3, p95=latency.p95 * 1e3, p99=latency.p99 * 1e3)

@@ -1,0 +1,355 @@
+"""From step times to what requests see: a benchmark's closed loop, and people arriving at random.
+
+Both share one picture of a continuously batching engine. Every step carries the running sequences; waiting prompts are
+worked off in arrival order inside the step's token budget, so a prompt slows the running sequences by what its steps take
+longer than plain decode steps (`extra`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from inferform.sizing.roofline import StepCosts, step_s
+
+# Standard normal quantiles.
+Z95, Z99 = 1.645, 2.326
+# A benchmark client sends this many requests, one after the other; the first of each client start together.
+WAVES = 10
+# The lognormal distribution in 13 slices, finer towards the tail: (probability, normal quantile of the slice's middle).
+_SLICES = (
+    (0.10, -1.645), (0.10, -1.036), (0.10, -0.674), (0.10, -0.385), (0.10, -0.126), (0.10, 0.126), (0.10, 0.385), (0.10, 0.674),
+    (0.05, 0.935), (0.05, 1.150), (0.05, 1.440), (0.03, 1.812), (0.02, 2.326),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the engine holds at once: sequences, tokens of a step, and KV cache tokens."""
+
+    sequences: int
+    step_tokens: int
+    kv_tokens: float
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Seconds at three percentiles."""
+
+    p50: float
+    p95: float
+    p99: float
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One operating point of one replica. `full` when a limit, not the load, decides."""
+
+    ttft: Latency
+    tpot: Latency
+    requests_per_s: float
+    concurrency: float
+    busy: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """A lognormal distribution of token counts by mean and 95th percentile; equal values mean a fixed length."""
+
+    mean: float
+    p95: float
+
+    @property
+    def sigma(self) -> float:
+        """Shape: p95 / mean = exp(Z95 sigma - sigma^2 / 2); ratios above 3.87 have no solution and take the widest one."""
+        ratio = math.log(max(1.0, self.p95 / self.mean))
+        return Z95 - math.sqrt(max(0.0, Z95 * Z95 - 2 * ratio))
+
+    def at(self, z: float) -> float:
+        """The quantile at normal quantile `z`."""
+        s = self.sigma
+        return self.mean * math.exp(z * s - s * s / 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One prompt's way through the engine, seconds: to its first token, and the time its steps occupy each pipeline stage."""
+
+    first_s: float
+    stage_s: float
+    steps: int
+
+
+def prompt_cost(costs: StepCosts, tokens: float, cached: float, *, decode: float, context: float, step_tokens: int) -> Prompt:
+    """What a prompt costs with `decode` sequences running beside it, in as many steps as the token budget makes it.
+
+    `cached` tokens of the prefix come from the cache: they cost attention, not matrix products. Chunks follow each other through the
+    pipeline stages, so the last one leaves `stages - 1` steps after the last of them entered.
+    """
+    new = max(1.0, tokens - cached)
+    beside = decode / costs.stages
+    steps = max(1, math.ceil(new / max(1.0, step_tokens - beside)))
+    # The middle of the run stands for all chunks: attention grows linearly, so the mean is exact.
+    one = step_s(costs, decode=beside, context=context, prompt=new / steps, prompt_context=cached + new / 2, prompts=1 / steps)
+    return Prompt((steps + costs.stages - 1) * one, steps * one, steps)
+
+
+def decode_s(costs: StepCosts, sequences: float, context: float) -> float:
+    """Seconds of one token for each of `sequences` running sequences: all pipeline stages, each with its share of them."""
+    return step_s(costs, decode=max(1.0, sequences / costs.stages), context=context) * costs.stages
+
+
+def saturated(costs: StepCosts, limits: Limits, *, prompt: int, cached: int, output: int) -> tuple[float, float]:
+    """(output tokens a second, sequences running) with more requests waiting than fit.
+
+    A request holds its whole length in the KV cache when the engine never evicts. Every step then carries `decode` tokens and
+    the prompt tokens that replace finished sequences: output / prompt of them, inside the step's token budget.
+    """
+    new = max(1, prompt - cached)
+    room = (limits.kv_tokens - cached) / (new + output)
+    if room < 1:
+        return 0.0, 0.0
+    per_stage = min(room, limits.sequences) / costs.stages
+    share = new / output
+    decode = min(per_stage, limits.step_tokens / (1 + share))
+    seconds = step_s(costs, decode=decode, context=prompt + output / 2, prompt=decode * share, prompt_context=cached + new / 2, prompts=decode / output)
+    return decode / seconds, decode * costs.stages
+
+
+def closed_loop(costs: StepCosts, limits: Limits, *, prompt: int, cached: int, output: int, clients: int, host_s: float) -> Point:
+    """`clients` clients that each send ten requests in turn, all starting at once: how benchmarks state concurrency.
+
+    Published tables print means over such a run, the start wave included, so `ttft.p50` is that mean and p95 / p99 lie
+    in the start wave. `host_s` is the time outside the engine (tokenizer, HTTP).
+    """
+    new = max(1, prompt - cached)
+    context = prompt + output / 2
+    fits = max(1.0, min(limits.sequences, (limits.kv_tokens - cached) / (new + output / 2)))
+    inside = min(float(clients), fits)
+    tokens_after_first = max(1, output - 1)
+    running = inside
+    tpot = first = extra = wait = step = rate = 0.0
+    for _ in range(14):
+        step = decode_s(costs, running, context)
+        beside = max(0.0, running - 1)
+        cost = prompt_cost(costs, prompt, cached, decode=beside, context=context, step_tokens=limits.step_tokens)
+        first = cost.first_s
+        plain = step_s(costs, decode=beside / costs.stages, context=context) if beside > 0 else 0.0
+        extra = max(0.0, cost.stage_s - cost.steps * plain)
+        tpot = step + max(0.0, running - 1) / tokens_after_first * extra
+        decoding = (output - 1) * tpot
+        rate = inside / (decoding + first + wait)
+        busy = min(0.9, rate * extra) if clients > 1 else 0.0
+        wait = busy * first / 2 / (1 - busy) * (1 - 1 / inside) if inside > 1 else 0.0
+        want = inside * decoding / (decoding + first + wait)
+        if abs(want - running) < 0.005 * running:
+            break
+        running = max(1e-3, (running + want) / 2) if clients > 1 else 1.0
+    together = float(clients * new)
+    if new < limits.step_tokens:
+        carried = min(together, float(limits.step_tokens))
+        group = costs.stages * step_s(
+            costs, decode=inside / 2 / costs.stages, context=context, prompt=carried, prompt_context=cached + new / 2, prompts=carried / new
+        )
+        wave = together / carried * group
+    else:
+        group, wave = first, clients * first
+    queued = (clients - inside) / rate if clients > inside else 0.0
+    steady = first + wait + (step / 2 if clients > 1 else 0.0) + host_s + queued
+    start = (wave + group) / 2 + host_s + queued
+    mean = start / WAVES + steady * (1 - 1 / WAVES)
+    spread = math.sqrt(max(0.0, running - 1)) / tokens_after_first * extra
+    if clients == 1:
+        return Point(Latency(steady, steady, steady), Latency(tpot, tpot, tpot), rate, 1.0, 0.0)
+    ttft = Latency(mean, max(mean, start), max(mean, group + (wave - group) * 0.9 + host_s + queued))
+    return Point(ttft, Latency(tpot, tpot + Z95 * spread, tpot + Z99 * spread), rate, inside, min(1.0, rate * extra))
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What one replica is asked: lengths, the leading tokens whose matrix products the prefix cache saves, and how many of those
+    tokens all sequences share in memory (a decode replica of a split pool saves the products but holds every token itself)."""
+
+    prompt: Lengths
+    output: Lengths
+    cached: float
+    shared: float | None = None
+
+    @property
+    def new_tokens(self) -> float:
+        """Prompt tokens that are computed, on average."""
+        return max(1.0, self.prompt.mean - self.cached)
+
+    @property
+    def context(self) -> float:
+        """Tokens behind a running sequence, on average over its life."""
+        return self.prompt.mean + self.output.mean / 2
+
+    def sequences(self, limits: Limits) -> float:
+        """Sequences that fit at once: each holds its own tokens, the shared prefix is held once."""
+        shared = self.cached if self.shared is None else self.shared
+        own = max(1.0, self.prompt.mean - shared)
+        return min(float(limits.sequences), (limits.kv_tokens - shared) / (own + self.output.mean))
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The steady state at one arrival rate; seconds. `extra` is what one prompt adds to the running streams' time."""
+
+    rate: float
+    running: float
+    step: float
+    extra: float
+    service: float
+    busy: float
+    tpot: float
+
+
+def _steady(costs: StepCosts, limits: Limits, load: Load, rate: float) -> _State | None:
+    """Running sequences by Little's law and the step times that go with them; None when the replica cannot keep up."""
+    room = load.sequences(limits)
+    if room < 1:
+        return None
+    after_first = max(0.0, load.output.mean - 1)
+    new, context = load.new_tokens, load.context
+    running = step = extra = tpot = busy = service = 0.0
+    for _ in range(20):
+        step = decode_s(costs, running, context)
+        plain = step / costs.stages if running >= 1 else 0.0
+        cost = prompt_cost(costs, load.prompt.mean, load.cached, decode=running, context=context, step_tokens=limits.step_tokens)
+        # Running streams share the prompt's steps, so only what those steps take longer than plain ones is the prompt's doing.
+        extra = max(0.0, cost.stage_s - cost.steps * plain)
+        # Prompts that wait together share steps, so a prompt keeps the queue busy for its own part of a step's stream time.
+        service = extra + min(1.0, new / limits.step_tokens) * plain
+        busy = rate * service
+        if busy >= 0.98 or rate * extra >= 0.98:
+            return None
+        tpot = step / (1 - rate * extra) if after_first else 0.0
+        want = rate * after_first * tpot
+        if want > room:
+            return None
+        if abs(want - running) <= 0.01 * running + 1e-6:
+            break
+        running = want if running == 0 else (running + want) / 2
+    if running + Z95 * math.sqrt(running) > room:
+        return None
+    return _State(rate, running, step, extra, service, busy, tpot)
+
+
+def _tpot_at(costs: StepCosts, load: Load, state: _State, z: float) -> float:
+    """TPOT at normal quantile `z`: the number of running sequences and of interruptions vary like Poisson counts."""
+    after_first = load.output.mean - 1
+    if after_first <= 0:
+        return 0.0
+    more = state.running + z * math.sqrt(state.running)
+    wider = decode_s(costs, more, load.context) / (1 - state.rate * state.extra)
+    interruptions = math.sqrt(state.rate * state.tpot * after_first) / after_first * state.extra
+    return state.tpot + math.hypot(wider - state.tpot, z * interruptions)
+
+
+class _Queue:
+    """Time to the first token: rest of the step under way, waiting behind other prompts, own prompt.
+
+    M/G/1 by the first two moments of the prompt time; the tail of the wait is exponential. Prompts vary as their distribution says.
+    """
+
+    __slots__ = ("busy", "rest", "times", "wait")
+
+    def __init__(self, costs: StepCosts, limits: Limits, load: Load, state: _State):
+        floor = load.cached + 1
+
+        def own(tokens: float) -> float:
+            return prompt_cost(costs, tokens, load.cached, decode=state.running, context=load.context, step_tokens=limits.step_tokens).first_s
+
+        low = max(floor, load.prompt.at(_SLICES[0][1]))
+        mid = max(low, load.prompt.mean)
+        top = max(mid + 1, load.prompt.at(_SLICES[-1][1]))
+        # A prompt's time is a parabola of its length, so three lengths give all.
+        curve = _parabola((low, own(low)), (mid, own(mid)), (top, own(top)))
+        self.times = [(weight, curve(max(floor, load.prompt.at(z)))) for weight, z in _SLICES]
+        mean = sum(w * t for w, t in self.times)
+        square = sum(w * t * t for w, t in self.times)
+        # The queue moves at `service` a prompt, which is less than a prompt's own time where prompts share steps.
+        second = square * (state.service / mean) ** 2
+        self.busy = state.busy
+        self.wait = state.busy * second / state.service / (2 * (1 - state.busy)) if state.service > 0 else 0.0
+        self.rest = state.step if state.running >= 0.5 else 0.0
+
+    def share_above(self, seconds: float) -> float:
+        """Share of requests whose wait and prompt take longer than this."""
+        total = 0.0
+        for weight, own_s in self.times:
+            left = seconds - own_s
+            total += weight * (1.0 if left < 0 else self.busy * math.exp(-left * self.busy / self.wait) if self.wait > 0 else 0.0)
+        return total
+
+    def quantile(self, share: float) -> float:
+        """Seconds that this share of requests stays below, the rest of the step under way included."""
+        low, high = 0.0, self.times[-1][1] + self.wait / max(self.busy, 1e-9) * 8 + 1e-9
+        for _ in range(24):
+            middle = (low + high) / 2
+            if self.share_above(middle) > 1 - share:
+                low = middle
+            else:
+                high = middle
+        return high + min(share, 0.95) * self.rest
+
+
+def open_loop(costs: StepCosts, limits: Limits, load: Load, *, requests_per_s: float, host_s: float) -> Point | None:
+    """Latency when requests arrive at random (Poisson) at this rate; None when the replica cannot keep up."""
+    state = _steady(costs, limits, load, requests_per_s)
+    return None if state is None else _point(costs, limits, load, state, host_s)
+
+
+def _point(costs: StepCosts, limits: Limits, load: Load, state: _State, host_s: float) -> Point:
+    queue = _Queue(costs, limits, load, state)
+    ttft = Latency(*(queue.quantile(share) + host_s for share in (0.5, 0.95, 0.99)))
+    tpot = Latency(state.tpot, _tpot_at(costs, load, state, Z95), _tpot_at(costs, load, state, Z99))
+    return Point(ttft, tpot, state.rate, state.running + state.rate * ttft.p50, state.busy)
+
+
+def highest_rate(costs: StepCosts, limits: Limits, load: Load, *, ttft_p95_s: float | None, tpot_p95_s: float | None, host_s: float) -> Point | None:
+    """The operating point with the highest rate inside both objectives, to 1 %; None when even a lone request misses one."""
+
+    def good(rate: float) -> _State | None:
+        state = _steady(costs, limits, load, rate)
+        if state is None or (tpot_p95_s is not None and _tpot_at(costs, load, state, Z95) > tpot_p95_s):
+            return None
+        if ttft_p95_s is not None:
+            queue = _Queue(costs, limits, load, state)
+            if queue.share_above(ttft_p95_s - host_s - 0.95 * queue.rest) > 0.05:
+                return None
+        return state
+
+    first = prompt_cost(costs, load.prompt.mean, load.cached, decode=0, context=load.prompt.mean, step_tokens=limits.step_tokens).stage_s
+    best = good(1e-4 / first)
+    if best is None:
+        return None
+    # Steps of four up from a rate that surely holds, then halving on a logarithmic scale.
+    low, high = best.rate, 4.0 / first
+    while low * 4 < high:
+        state = good(low * 4)
+        if state is None:
+            high = low * 4
+            break
+        low, best = state.rate, state
+    while high / low > 1.01:
+        middle = math.sqrt(low * high)
+        state = good(middle)
+        if state is None:
+            high = middle
+        else:
+            low, best = middle, state
+    return _point(costs, limits, load, best, host_s)
+
+
+def _parabola(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> Callable[[float], float]:
+    """The parabola through three points, or the line where the first two coincide; never below zero."""
+    (x0, y0), (x1, y1), (x2, y2) = a, b, c
+    if x1 - x0 < 1e-9:
+        slope = (y2 - y1) / (x2 - x1)
+        return lambda x: max(0.0, y1 + slope * (x - x1))
+    first = (y1 - y0) / (x1 - x0)
+    second = ((y2 - y1) / (x2 - x1) - first) / (x2 - x0)
+    return lambda x: max(0.0, y0 + first * (x - x0) + second * (x - x0) * (x - x1))

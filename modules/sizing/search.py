@@ -1,0 +1,235 @@
+"""The cheapest way to carry one model's traffic: instance type x layout x precision, exhaustive with sound pruning.
+
+Candidates are tried from the cheapest node up. A candidate whose fewest nodes already cost more than the best one found cannot
+win, so it is not evaluated; every other one is. Ties go to fewer nodes, then to the precision closer to the checkpoint, then to
+fewer GPUs, then by name; where people wait, two replicas go before one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from inferform.catalog.gpus import find_gpu
+from inferform.catalog.types import Instance, Model
+from inferform.sizing.cpu import cpu_card
+from inferform.sizing.layouts import Cut, Engine, Fit, Miss, evaluate
+from inferform.sizing.roofline import Link
+from inferform.sizing.workload import Demand
+
+_PIPELINE_LINK = {"nvswitch": 300e9, "nvlink": 100e9, "pcie": 20e9, "none": 20e9}
+# Pipeline stages over more nodes than this are not searched; an explicit pp may ask for them.
+_MOST_NODES_PER_REPLICA = 4
+_QUALITY = {"bf16": 0, "fp16": 0, "fp8": 1, "int8": 2, "mxfp4": 3, "nvfp4": 3, "awq": 4, "gptq": 4}
+
+
+@dataclass(frozen=True, slots=True)
+class Degrees:
+    """Explicit parallel degrees."""
+
+    tp: int
+    pp: int
+    dp: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Replicas and nodes: fewest, steady, most; and how many of one make the other."""
+
+    replicas: tuple[int, int, int]
+    nodes: tuple[int, int, int]
+    nodes_per_replica: int = 1
+    replicas_per_node: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What may be tried. `cost` prices a fleet an hour or says why it cannot be had; `check` says what forbids a cut before it is evaluated."""
+
+    instances: tuple[Instance, ...]
+    weights: tuple[str, ...]
+    degrees: Degrees | None
+    cost: Callable[[Instance, Fleet], float | str]
+    check: Callable[[Cut], tuple[str, str] | None]
+    warm_standby: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A candidate that carries the traffic inside the objectives."""
+
+    instance: Instance
+    fit: Fit
+    dp: int
+    fleet: Fleet
+    usd_per_hour: float
+
+    @property
+    def rate(self) -> float:
+        """Requests a second of one replica, all its data-parallel ranks together."""
+        return self.fit.best.requests_per_s * self.dp
+
+    def __str__(self) -> str:
+        cut = self.fit.cut
+        pp = f" PP {cut.pp}" if cut.pp > 1 else ""
+        dp = f" DP {self.dp}" if self.dp > 1 else ""
+        return f"{self.fleet.nodes[1]} x {self.instance.name} ({cut.gpu.name}), {cut.weights}, TP {cut.tp}{pp}{dp}"
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A candidate that was ruled out before or after evaluation, by instance type and layout."""
+
+    instance: str
+    gpu: str
+    cut: str
+    kind: str
+    reason: str
+    distance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Choices from the cheapest up, and all that was dropped."""
+
+    choices: tuple[Choice, ...]
+    dropped: tuple[Dropped, ...]
+
+
+def search(model: Model, demand: Demand, engine: Engine, space: Space, *, keep: int = 2) -> Found:
+    """All candidates that carry the demand inside its objectives, cheapest first; at least the best `keep` of them are exact.
+
+    Shape: one Choice per instance type at most, its cheapest layout.
+    """
+    fits: dict[Cut, Fit | Miss] = {}
+    choices: list[Choice] = []
+    dropped: list[Dropped] = []
+    priced = []
+    for instance in space.instances:
+        one = space.cost(instance, Fleet((1, 1, 1), (1, 1, 1)))
+        if isinstance(one, str):
+            dropped.append(Dropped(instance.name, instance.gpu or "", "", "offer", one, math.inf))
+        else:
+            priced.append((one, instance.name, instance))
+    for _, _, instance in sorted(priced, key=lambda p: p[:2]):
+        best: Choice | None = None
+        uneven = _uneven(instance, space.degrees)
+        if uneven:
+            dropped.append(Dropped(instance.name, instance.gpu or "", "", "parallelism", uneven, math.inf))
+            continue
+        for cut, dp, nodes in _cuts(instance, space):
+            bar = sorted(c.usd_per_hour for c in choices)[keep - 1] if len(choices) >= keep else math.inf
+            outcome: Choice | tuple[str, str, float] | None = _price_bar(space.cost(instance, Fleet((1, 1, 1), (nodes,) * 3, nodes)), nodes, bar) or _refused(
+                space, cut
+            )
+            if outcome is None:
+                if cut not in fits:
+                    fits[cut] = evaluate(model, demand, engine, cut)
+                fit = fits[cut]
+                outcome = (
+                    (fit.kind, fit.reason, fit.distance) if isinstance(fit, Miss) else _choice(instance, fit, dp=dp, nodes=nodes, demand=demand, space=space)
+                )
+            if isinstance(outcome, Choice):
+                best = outcome if best is None or _order(outcome, demand) < _order(best, demand) else best
+            else:
+                kind, reason, distance = outcome
+                dropped.append(Dropped(instance.name, cut.gpu.name, str(cut), kind, reason, distance))
+        if best is not None:
+            choices.append(best)
+    choices.sort(key=lambda choice: _order(choice, demand))
+    return Found(tuple(choices), tuple(dropped))
+
+
+def _order(choice: Choice, demand: Demand) -> tuple[float, bool, int, int, int, str]:
+    """Cheapest first. At the same price: two replicas before one where people wait, then as the module says."""
+    cut = choice.fit.cut
+    alone = demand.defaults.latency_sensitive and choice.fleet.replicas[1] == 1
+    return (round(choice.usd_per_hour, 6), alone, choice.fleet.nodes[1], _QUALITY[cut.weights], cut.tp * cut.pp * choice.dp, choice.instance.name)
+
+
+def _uneven(instance: Instance, degrees: Degrees | None) -> str | None:
+    """Why explicit degrees do not lie on whole nodes of this type: a tensor-parallel group never crosses nodes."""
+    if degrees is None or not instance.gpu:
+        return None
+    count, ranks = instance.gpu_count, degrees.tp * degrees.pp * degrees.dp
+    if degrees.tp > count:
+        return f"TP {degrees.tp} does not fit the {count} GPU{'s' if count > 1 else ''} of a node, and tensor parallelism never crosses nodes"
+    if ranks > count and (ranks % count or count % degrees.tp):
+        return f"{ranks} GPUs a replica do not fill whole nodes of {count}"
+    return None
+
+
+def _cuts(instance: Instance, space: Space) -> Iterator[tuple[Cut, int, int]]:
+    """(cut, data-parallel ranks, nodes of one replica) to try on an instance type.
+
+    Tensor parallelism stays inside one NVLink domain (requirements A3): over PCIe, and over nodes, a model is cut into pipeline stages.
+    """
+    if not instance.gpu:
+        yield Cut(cpu_card(instance), "none", 1, 1, "bf16", _PIPELINE_LINK["none"]), 1, 1
+        return
+    gpu = find_gpu(instance.gpu)
+    link: Link = instance.interconnect if instance.interconnect != "neuronlink" else "none"
+    inside = _PIPELINE_LINK[link]
+    for weights in space.weights:
+        if weights == "fp16" and "bf16" in space.weights and gpu.native_bf16:
+            # The checkpoint's own type runs here, so the other 16-bit type is no choice.
+            continue
+        if space.degrees is not None:
+            tp, pp, dp = space.degrees.tp, space.degrees.pp, space.degrees.dp
+            nodes = max(1, -(-tp * pp * dp // instance.gpu_count))
+            hop = instance.network_bytes_per_s if nodes > 1 else inside
+            yield Cut(gpu, link if tp > 1 else "none", tp, pp, weights, hop), dp, nodes
+            continue
+        wired = link in {"nvswitch", "nvlink"}
+        tps = [t for t in _powers(instance.gpu_count) if wired or t == 1]
+        for tp in tps:
+            yield Cut(gpu, link if tp > 1 else "none", tp, 1, weights, inside), 1, 1
+        for pp in _powers(instance.gpu_count):
+            if pp > 1 and not wired:
+                yield Cut(gpu, "none", 1, pp, weights, inside), 1, 1
+        if wired and instance.efa_interfaces and instance.gpu_count == max(tps):
+            for nodes in range(2, _MOST_NODES_PER_REPLICA + 1):
+                yield Cut(gpu, link, instance.gpu_count, nodes, weights, instance.network_bytes_per_s), 1, nodes
+
+
+def _powers(limit: int) -> Sequence[int]:
+    return [2**n for n in range(limit.bit_length()) if 2**n <= limit]
+
+
+def _price_bar(least: float | str, nodes: int, bar: float) -> tuple[str, str, float] | None:
+    """A candidate whose fewest nodes cannot be had, or already cost more than the best ones found."""
+    if isinstance(least, str):
+        return "count", least, 1.0
+    if least <= bar:
+        return None
+    return "price", f"{nodes} node{'s' if nodes > 1 else ''} already cost ${least:,.2f} an hour", least / bar
+
+
+def _refused(space: Space, cut: Cut) -> tuple[str, str, float] | None:
+    forbidden = space.check(cut)
+    return None if forbidden is None else (*forbidden, 1.0)
+
+
+def _choice(instance: Instance, fit: Fit, *, dp: int, nodes: int, demand: Demand, space: Space) -> Choice | tuple[str, str, float]:
+    per_node = max(1, instance.gpu_count // (fit.cut.tp * fit.cut.pp * dp)) if nodes == 1 else 1
+    fleet = fleet_for(demand, fit.best.requests_per_s * dp, nodes_per_replica=nodes, replicas_per_node=per_node, warm_standby=space.warm_standby)
+    usd = space.cost(instance, fleet)
+    return ("count", usd, 1.0) if isinstance(usd, str) else Choice(instance, fit, dp, fleet, usd)
+
+
+def fleet_for(demand: Demand, rate: float, *, nodes_per_replica: int, replicas_per_node: int, warm_standby: int) -> Fleet:
+    """Replicas and nodes for a demand when one replica carries `rate` requests a second.
+
+    Steady carries the busiest hour plus headroom plus warm standby, most carries the burst; GPUs of a node that is paid for anyway run
+    replicas too. Fewest is half the steady fleet, for the quiet hours.
+    """
+
+    def filled(replicas: int) -> tuple[int, int]:
+        nodes = -(-replicas // replicas_per_node) * nodes_per_replica
+        return nodes // nodes_per_replica * replicas_per_node, nodes
+
+    steady, steady_nodes = filled(math.ceil(demand.capacity_needed() / rate - 1e-9) + warm_standby)
+    most, most_nodes = filled(max(steady, math.ceil(demand.burst_needed() / rate - 1e-9) + warm_standby))
+    fewest, fewest_nodes = filled(max(1, -(-steady // 2)))
+    return Fleet((min(fewest, steady), steady, most), (min(fewest_nodes, steady_nodes), steady_nodes, most_nodes), nodes_per_replica, replicas_per_node)
