@@ -1,0 +1,104 @@
+"""Spec to plan: every decision, taken once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+
+from inferform import __version__
+from inferform.catalog.prices import catalog_as_of
+from inferform.errors import InputError, Problem
+from inferform.plan import HOURS_PER_MONTH, DeploymentPlan, ModelPlan, ModelStorePlan, StatePlan
+from inferform.planning.budget import exceeded, within
+from inferform.planning.frame import bucket_name, cloud_plan, gateway_plan, network_zones, observability_plan, quotas, system_pool, zone_problems
+from inferform.planning.models import Variant, plan_model, variants
+from inferform.planning.money import cost_plan, platform_usd_per_hour
+from inferform.planning.prepare import Prepared, prepare
+from inferform.spec import DeploymentSpec
+
+
+def size(spec: DeploymentSpec, environment: str = "default") -> DeploymentPlan:
+    """The cheapest plan that carries every model's load inside its objectives and the budget.
+
+    Raises: InputError with every problem; when nothing meets objectives and budget it names what binds (memory, TTFT, TPOT,
+    budget, offering, counts) and the nearest relaxations with their price.
+    """
+    prepared = _each(sorted(spec.models), lambda name: prepare(name, spec.models[name], spec))
+    system = system_pool(spec.cloud.region)
+    platform = platform_usd_per_hour(system)
+    chosen = _choose(spec, prepared, platform)
+    problems: list[Problem] = []
+    warnings: list[str] = []
+    models = {p.name: plan_model(p, variant, problems, warnings) for p, variant in zip(prepared, chosen, strict=True)}
+    pools = [(f"{name}/{role}", pool.infrastructure) for name, model in sorted(models.items()) for role, pool in sorted(model.pools.items())]
+    zones = network_zones(spec, pools) if not problems else ()
+    problems += zone_problems(spec, zones) if not problems else []
+    gateway = gateway_plan(spec.gateway, models, problems)
+    if problems:
+        raise InputError(list(dict.fromkeys(problems)))
+    models = {name: _inside(model, zones) for name, model in models.items()}
+    identity = {"tenant": spec.tenant, "name": spec.name, "environment": environment, "region": spec.cloud.region}
+    return DeploymentPlan(
+        name=spec.name, tenant=spec.tenant, environment=environment, namespace=f"{spec.tenant}-{spec.name}", spec_digest=spec_digest(spec),
+        inferform_version=__version__, catalog_as_of=catalog_as_of(), cloud=cloud_plan(spec, zones, system), models=models, gateway=gateway,
+        observability=observability_plan(spec),
+        state=StatePlan(
+            backend=spec.state.backend, bucket=spec.state.bucket or bucket_name("state", **identity), key_prefix=f"{spec.tenant}/{spec.name}/{environment}"
+        ),
+        model_store=ModelStorePlan(bucket=bucket_name("models", **identity)), quotas=quotas(models, system), protected=spec.protected,
+        cost=cost_plan(spec, models, system), warnings=tuple(dict.fromkeys(warnings)),
+    )  # fmt: skip
+
+
+def spec_digest(spec: DeploymentSpec) -> str:
+    """SHA-256 of the merged spec as canonical JSON."""
+    text = json.dumps(spec.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _each(names: Sequence[str], work: Callable[[str], Prepared]) -> list[Prepared]:
+    """`work` on every name; the problems of all of them at once."""
+    done: list[Prepared] = []
+    problems: list[Problem] = []
+    for name in names:
+        try:
+            done.append(work(name))
+        except InputError as err:
+            problems += err.problems
+    if problems:
+        raise InputError(problems)
+    return done
+
+
+def _choose(spec: DeploymentSpec, prepared: Sequence[Prepared], platform: float) -> list[Variant]:
+    """One variant a model: published checkpoints where the budget allows, else the cheapest set inside it."""
+    found: list[tuple[Prepared, tuple[Variant, ...]]] = []
+    problems: list[Problem] = []
+    for one in prepared:
+        try:
+            found.append((one, variants(one, all_tiers=False)))
+        except InputError as err:
+            problems += err.problems
+    if problems:
+        raise InputError(problems)
+    limit = spec.budget.usd_per_month / HOURS_PER_MONTH if spec.budget else None
+    if limit is None or platform + sum(ways[0].usd_per_hour for _, ways in found) <= limit:
+        return [ways[0] for _, ways in found]
+    found = [(one, variants(one, all_tiers=True)) for one, _ in found]
+    picked = within(limit, platform, found)
+    if picked is None:
+        assert spec.budget is not None
+        raise InputError(exceeded(spec.budget.usd_per_month, platform, found))
+    return picked
+
+
+def _inside(model: ModelPlan, zones: Sequence[str]) -> ModelPlan:
+    """The model with its pools in the zones of the network."""
+    pools = {
+        role: pool.model_copy(
+            update={"infrastructure": pool.infrastructure.model_copy(update={"zones": tuple(z for z in pool.infrastructure.zones if z in zones)})}
+        )
+        for role, pool in model.pools.items()
+    }
+    return model.model_copy(update={"pools": pools})

@@ -1,0 +1,89 @@
+"""The budget: the cheapest set of models inside it, or what it binds and what would help (requirements A9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from inferform.errors import Problem
+from inferform.plan import HOURS_PER_MONTH
+from inferform.planning.candidates import find, option
+from inferform.planning.infeasible import priced
+from inferform.planning.models import Variant
+from inferform.planning.prepare import Prepared
+from inferform.sizing.layouts import planned
+from inferform.sizing.search import Choice
+
+
+def within(budget_usd_per_hour: float, platform: float, choices: Sequence[tuple[Prepared, tuple[Variant, ...]]]) -> list[Variant] | None:
+    """One variant a model inside the budget, keeping as many published checkpoints as it can; None when even the cheapest set is too dear."""
+    picked = [ways[0] for _, ways in choices]
+    # Models whose other precision saves most give way first.
+    savings = sorted(((ways[0].usd_per_hour - min(w.usd_per_hour for w in ways), at) for at, (_, ways) in enumerate(choices)), reverse=True)
+    for saved, at in savings:
+        if platform + sum(v.usd_per_hour for v in picked) <= budget_usd_per_hour:
+            break
+        if saved > 0:
+            picked[at] = min(choices[at][1], key=lambda v: v.usd_per_hour)
+    return picked if platform + sum(v.usd_per_hour for v in picked) <= budget_usd_per_hour + 1e-9 else None
+
+
+def exceeded(budget_usd_per_month: float, platform: float, choices: Sequence[tuple[Prepared, tuple[Variant, ...]]]) -> Problem:
+    """The budget named as what binds: what the objectives cost, what the budget buys, and which load it would carry."""
+    cheapest = [min(ways, key=lambda v: v.usd_per_hour) for _, ways in choices]
+    total = platform + sum(v.usd_per_hour for v in cheapest)
+    plans = "; ".join(
+        f"{prepared.name}: {opt.choice} ${opt.usd_per_hour * HOURS_PER_MONTH:,.0f}"
+        for (prepared, _), variant in zip(choices, cheapest, strict=True)
+        for opt in variant.options.values()
+    )
+    message = (
+        f"budget: the cheapest plan that meets the objectives costs ${total * HOURS_PER_MONTH:,.0f} a month ({plans}; platform ${platform * HOURS_PER_MONTH:,.0f}) "
+        f"and ${budget_usd_per_month:,.0f} is allowed"
+    )
+    ways = [f"raise budget.usd_per_month to {total * HOURS_PER_MONTH:,.0f}"]
+    if len(choices) == 1:
+        prepared, variant = choices[0][0], cheapest[0]
+        left = budget_usd_per_month / HOURS_PER_MONTH - platform
+        ways += _inside(prepared, variant, left)
+    else:
+        ways.append("lower the load or the objectives of the dearest model")
+    return Problem(message, "budget.usd_per_month", value=f"{budget_usd_per_month:g}", fix="; ".join(ways))
+
+
+def _inside(prepared: Prepared, variant: Variant, usd_per_hour: float) -> list[str]:
+    """What the money does carry: the load at the objectives, and the best latency at the load."""
+    ways = []
+    if len(variant.options) == 1:
+        opt = next(iter(variant.options.values()))
+        node = opt.usd_per_hour / max(1, sum(p.nodes.steady for p in opt.parts))
+        nodes = int(usd_per_hour / node) if node else 0
+        replicas = nodes // opt.choice.fleet.nodes_per_replica * opt.choice.fleet.replicas_per_node
+        carried = replicas * opt.choice.rate / (1 + prepared.demand.defaults.headroom)
+        if carried > 0:
+            ways.append(f"at the objectives the budget carries {carried:.2g} requests a second on {nodes} x {opt.choice.instance.name}")
+    best = _fastest(prepared, usd_per_hour)
+    if best is not None:
+        ways.append(f"within the budget the best latency at this load: {best}")
+    else:
+        ways.append("no fleet within the budget carries this load at any latency")
+    return ways
+
+
+def _fastest(prepared: Prepared, usd_per_hour: float) -> str | None:
+    """The affordable fleet that comes nearest to the objectives, described with its latency and price."""
+    loose = replace(prepared.demand, ttft_p95_s=None, tpot_p95_s=None)
+    best: tuple[float, Choice] | None = None
+    for weights in prepared.tiers:
+        if not weights:
+            continue
+        for choice in find(prepared, loose, weights).choices:
+            if choice.usd_per_hour > usd_per_hour:
+                continue
+            opt = option(prepared, choice)
+            point = planned(choice.fit, loose, prepared.engine, loose.requests_per_s / opt.counted.replicas.steady / choice.dp)
+            demand = prepared.demand
+            worst = max(point.ttft.p95 / demand.ttft_p95_s if demand.ttft_p95_s else 0.0, point.tpot.p95 / demand.tpot_p95_s if demand.tpot_p95_s else 0.0)
+            if best is None or worst < best[0]:
+                best = (worst, choice)
+    return None if best is None else priced(prepared, loose, best[1])

@@ -1,0 +1,114 @@
+"""The search for one model: which cuts are legal, what a fleet of them costs, and what comes out by precision tier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from inferform.catalog.types import Instance
+from inferform.plan import PurchasePart
+from inferform.planning.fleet import Counted, count
+from inferform.planning.loading import checkpoint_bytes
+from inferform.planning.nodes import offered_zones
+from inferform.planning.pod import CACHE_FACTOR
+from inferform.planning.prepare import Prepared
+from inferform.quantities import format_bytes
+from inferform.sizing.cpu import VENDOR
+from inferform.sizing.layouts import Cut
+from inferform.sizing.parallelism import check_parallelism
+from inferform.sizing.precision import check_precision
+from inferform.sizing.search import Choice, Fleet, Found, Space, search
+from inferform.sizing.workload import Demand
+
+# A GPU worker, the engine's core, the API server and node agents want a core each.
+_LEAST_VCPUS = 4
+_LEAST_MEMORY_BYTES = 15 * 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A choice with its counts inside the user's limits and the way its nodes are bought."""
+
+    choice: Choice
+    counted: Counted
+    parts: tuple[PurchasePart, ...]
+
+    @property
+    def usd_per_hour(self) -> float:
+        """The steady fleet."""
+        return sum(part.nodes.steady * part.usd_per_hour for part in self.parts)
+
+
+def buy(prepared: Prepared, instance: Instance, fleet: Fleet) -> tuple[Counted, tuple[PurchasePart, ...]] | str:
+    """Counts and purchase of a fleet, or what stands in the way."""
+    counted = count(fleet, prepared.limits, nodes_per_replica=fleet.nodes_per_replica, replicas_per_node=fleet.replicas_per_node)
+    if isinstance(counted, str):
+        return counted
+    nodes = counted.nodes
+    parts = prepared.market.parts(instance, (nodes.min, nodes.steady, nodes.max))
+    return parts if isinstance(parts, str) else (counted, parts)
+
+
+def find(prepared: Prepared, demand: Demand, weights: tuple[str, ...]) -> Found:
+    """All candidates of one precision tier, cheapest first, and what was dropped."""
+
+    @lru_cache(maxsize=4096)
+    def cost(instance: Instance, fleet: Fleet) -> float | str:
+        refused = _unsuited(prepared, instance, weights)
+        if refused:
+            return refused
+        bought = buy(prepared, instance, fleet)
+        return bought if isinstance(bought, str) else sum(part.nodes.steady * part.usd_per_hour for part in bought[1])
+
+    space = Space(prepared.instances, weights, prepared.degrees, cost, lambda cut: forbidden(prepared, cut), prepared.limits.capacity.warm_standby)
+    return search(prepared.model, demand, prepared.engine, space)
+
+
+def option(prepared: Prepared, choice: Choice) -> Option:
+    """The choice with counts and purchase; it was priced before, so it can be bought."""
+    bought = buy(prepared, choice.instance, choice.fleet)
+    assert not isinstance(bought, str), bought
+    return Option(choice, *bought)
+
+
+def forbidden(prepared: Prepared, cut: Cut) -> tuple[str, str] | None:
+    """(kind, reason) of what rules a cut out before it is evaluated: divisibility, precision, PCIe."""
+    if cut.gpu.vendor == VENDOR:
+        return None
+    if not cut.gpu.fp16_flops or cut.gpu.device_memory_bytes is None:
+        return "offer", f"memory or peaks of {cut.gpu.name} are not known"
+    settings = prepared.settings
+    precision = check_precision(
+        prepared.model, cut.gpu, weights=cut.weights, kv_cache=prepared.engine.kv_cache, engine=settings.engine.name, engine_version=settings.version
+    )
+    if precision.problems:
+        return "precision", precision.problems[0].message
+    broken = check_parallelism(prepared.model, tp=cut.tp, pp=cut.pp, ep=prepared.ep, weights=cut.weights, engine_version=settings.version)
+    if broken:
+        return "parallelism", broken[0].message
+    return None
+
+
+def cache_bytes(prepared: Prepared, weights: str) -> int:
+    """Disk that a node needs for this model's weights."""
+    if prepared.spec.model_cache is not None:
+        return prepared.spec.model_cache
+    return round(checkpoint_bytes(prepared.model, weights, as_published=prepared.online(weights)) * CACHE_FACTOR)
+
+
+def _unsuited(prepared: Prepared, instance: Instance, weights: tuple[str, ...]) -> str | None:
+    """Why an instance type cannot be a node here, whatever runs on it."""
+    spec = prepared.spec
+    usable = offered_zones(instance, prepared.site.region)
+    asked = spec.nodes.zones or prepared.site.zones
+    if (asked and not set(usable) & set(asked)) or not usable:
+        return f"not offered in {', '.join(asked) if asked else prepared.site.region}"
+    if instance.arch != "x86_64":
+        return f"{instance.arch} nodes need their own image"
+    if instance.vcpus < _LEAST_VCPUS or instance.memory_bytes < _LEAST_MEMORY_BYTES:
+        return f"{instance.vcpus} vCPUs and {format_bytes(instance.memory_bytes)} are too few for an engine process"
+    disk = instance.local_nvme_bytes if instance.local_nvme_count else spec.nodes.root_size
+    needed = min(cache_bytes(prepared, kind) for kind in weights)
+    if needed > disk:
+        return f"the weight cache needs {format_bytes(needed)} and the node has {format_bytes(disk)}"
+    return None

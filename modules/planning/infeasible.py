@@ -1,0 +1,106 @@
+"""When nothing carries the load inside objectives and budget: what binds, and the nearest ways out with their price."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from inferform.errors import Problem
+from inferform.plan import HOURS_PER_MONTH
+from inferform.planning.candidates import find, option
+from inferform.planning.prepare import Prepared
+from inferform.planning.reasons import grouped
+from inferform.sizing.layouts import planned
+from inferform.sizing.search import Choice, Dropped
+from inferform.sizing.workload import Demand
+
+_SHOWN = 4
+_WEAKEST = ("TPOT", "TTFT", "throughput", "memory", "count", "precision", "parallelism", "offer", "price")
+
+
+def nothing_fits(prepared: Prepared, dropped: Sequence[Dropped]) -> list[Problem]:
+    """The binding constraint of a model that no candidate carries, with the nearest relaxations and what they cost."""
+    kinds = {row.kind for row in dropped}
+    binding = next((kind for kind in _WEAKEST if kind in kinds), "offer")
+    rows = [row for row in dropped if row.kind == binding]
+    nearest = sorted(rows, key=lambda row: (row.distance, row.cut))[:_SHOWN]
+    examples = "; ".join(dict.fromkeys(f"{row.cut or row.instance}: {row.reason}" for row in nearest))
+    ways = _ways_out(prepared, binding)
+    return [
+        Problem(
+            f"{binding}: no candidate carries {prepared.name}: {examples}",
+            _field(prepared, binding, rows),
+            value=_value(prepared, binding),
+            fix="; ".join(ways),
+        )
+    ]
+
+
+def _field(prepared: Prepared, binding: str, rows: Sequence[Dropped]) -> str:
+    where = {
+        "TTFT": "slo.ttft_p95", "TPOT": "slo.tpot_p95", "throughput": "max_num_seqs", "precision": "quantization", "parallelism": "parallelism",
+        "memory": "max_model_len" if prepared.spec.max_model_len is not None else "hardware",
+    }.get(binding, "hardware")  # fmt: skip
+    texts = " ".join(row.reason for row in rows)
+    if binding in {"count", "offer"}:
+        if "capacity." in texts or "purchase list" in texts:
+            return f"{prepared.field}.capacity" if prepared.spec.capacity else "capacity"
+        if "scaling." in texts:
+            return f"{prepared.field}.scaling" if prepared.spec.scaling else "scaling"
+        if rows and all("weight cache" in row.reason for row in rows):
+            return f"{prepared.field}.model_cache"
+        if rows and all("not offered" in row.reason for row in rows):
+            return f"{prepared.field}.nodes.zones" if prepared.spec.nodes.zones else "cloud.zones" if prepared.site.zones else "cloud.region"
+    return f"{prepared.field}.{where}"
+
+
+def _value(prepared: Prepared, binding: str) -> str | None:
+    demand = prepared.demand
+    if binding == "TTFT" and demand.ttft_p95_s is not None:
+        return f"{demand.ttft_p95_s:g}s"
+    if binding == "TPOT" and demand.tpot_p95_s is not None:
+        return f"{demand.tpot_p95_s * 1e3:g}ms"
+    if binding == "memory":
+        return str(prepared.engine.max_model_len)
+    return None
+
+
+def _ways_out(prepared: Prepared, binding: str) -> list[str]:
+    """The cheapest plan once one constraint is lifted, for each constraint that would help."""
+    ways = []
+    demand = prepared.demand
+    lifted: list[tuple[str, Demand]] = []
+    if demand.tpot_p95_s is not None:
+        lifted.append(("slo.tpot_p95", replace(demand, tpot_p95_s=None)))
+    if demand.ttft_p95_s is not None:
+        lifted.append(("slo.ttft_p95", replace(demand, ttft_p95_s=None)))
+    if len(lifted) > 1:
+        lifted.append(("both objectives", replace(demand, ttft_p95_s=None, tpot_p95_s=None)))
+    for name, loose in lifted if binding in {"TTFT", "TPOT", "throughput"} else []:
+        best = _cheapest(prepared, loose)
+        if best is not None:
+            ways.append(f"without {name}: {priced(prepared, loose, best)}")
+    if binding == "memory":
+        ways.append("allow larger GPUs or more of them (hardware), a smaller max_model_len, or quantization: auto")
+    return ways
+
+
+def _cheapest(prepared: Prepared, demand: Demand) -> Choice | None:
+    for weights in prepared.tiers:
+        found = find(prepared, demand, weights) if weights else None
+        if found and found.choices:
+            return found.choices[0]
+    return None
+
+
+def priced(prepared: Prepared, demand: Demand, choice: Choice) -> str:
+    """A choice with its latency at the planned load and its price a month."""
+    opt = option(prepared, choice)
+    point = planned(choice.fit, demand, prepared.engine, demand.requests_per_s / opt.counted.replicas.steady / choice.dp)
+    tpot = f", TPOT p95 {point.tpot.p95 * 1e3:.0f} ms" if point.tpot.p95 else ""
+    return f"{choice} gives TTFT p95 {point.ttft.p95:.2f} s{tpot} for ${opt.usd_per_hour * HOURS_PER_MONTH:,.0f} a month"
+
+
+def reasons_text(dropped: Sequence[Dropped]) -> str:
+    """The dropped candidates in one line, for a message."""
+    return "; ".join(f"{row.candidate}: {row.reason}" for row in grouped(dropped)[:_SHOWN])

@@ -1,0 +1,183 @@
+"""A model's part of the plan: candidates by tier, the chosen one, and the whole of what runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal, cast
+
+from inferform.errors import InputError, Problem
+from inferform.plan import ModelPlan, PoolPlan, SecretRef
+from inferform.planning.candidates import Option, find, option
+from inferform.planning.infeasible import nothing_fits
+from inferform.planning.pools import Pool, longest_output, plan_pool
+from inferform.planning.prepare import Prepared
+from inferform.planning.reasons import rejected, why
+from inferform.sizing.precision import check_precision
+from inferform.sizing.search import Choice, Dropped, Fleet, Found
+from inferform.sizing.workload import Demand
+from inferform.spec import Disaggregation
+
+_SPLIT_ROLES: tuple[Literal["prefill", "decode"], ...] = ("prefill", "decode")
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way to carry a model: an option for each role of its pools, the runners-up, what was dropped, and the precision tier."""
+
+    options: dict[str, Option]
+    others: tuple[Choice, ...]
+    dropped: tuple[Dropped, ...]
+    tier: int
+
+    @property
+    def usd_per_hour(self) -> float:
+        """The steady fleet of all its pools."""
+        return sum(o.usd_per_hour for o in self.options.values())
+
+
+def variants(prepared: Prepared, *, all_tiers: bool) -> tuple[Variant, ...]:
+    """The cheapest way in each precision tier, preferred tier first; later tiers only when asked for or when the first has none.
+
+    Raises: InputError naming the binding constraint when no tier has any.
+    """
+    found: list[Variant] = []
+    missed: list[Found] = []
+    for tier, weights in enumerate(prepared.tiers):
+        if found and not all_tiers:
+            break
+        if not weights:
+            continue
+        result = _split(prepared, weights, tier) if isinstance(prepared.spec.topology, Disaggregation) else _aggregated(prepared, weights, tier)
+        if isinstance(result, Variant):
+            before = tuple(row for earlier in missed for row in earlier.dropped)
+            found.append(replace(result, dropped=(*before, *result.dropped)))
+        else:
+            missed.append(result)
+    if not found:
+        raise InputError(nothing_fits(prepared, tuple(row for result in missed for row in result.dropped)))
+    return tuple(found)
+
+
+def _aggregated(prepared: Prepared, weights: tuple[str, ...], tier: int) -> Variant | Found:
+    found = find(prepared, prepared.demand, weights)
+    if not found.choices:
+        return found
+    return Variant({"aggregated": option(prepared, found.choices[0])}, found.choices[1:], found.dropped, tier)
+
+
+def _split(prepared: Prepared, weights: tuple[str, ...], tier: int) -> Variant | Found:
+    """Prefill and decode pools in the asked ratio; each on the hardware that is cheapest for its own work, in one precision."""
+    ratio = cast(Disaggregation, prepared.spec.topology)
+    best: Variant | None = None
+    dropped: list[Dropped] = []
+    for kind in weights:
+        found = {role: find(prepared, replace(prepared.demand, role=role), (kind,)) for role in _SPLIT_ROLES}
+        dropped += [row for result in found.values() for row in result.dropped]
+        if not all(result.choices for result in found.values()):
+            continue
+        chosen: dict[str, Choice] = {role: result.choices[0] for role, result in found.items()}
+        sized = _in_ratio(chosen, {"prefill": ratio.prefill, "decode": ratio.decode})
+        variant = Variant({role: option(prepared, choice) for role, choice in sized.items()}, (), tuple(dropped), tier)
+        if best is None or variant.usd_per_hour < best.usd_per_hour:
+            best = variant
+    return best or Found((), tuple(dropped))
+
+
+def _in_ratio(chosen: dict[str, Choice], ratio: dict[str, int]) -> dict[str, Choice]:
+    """Both pools enlarged to whole groups, so that the ratio of their replicas is the asked one at every size."""
+    groups = [max(math.ceil(chosen[role].fleet.replicas[at] / ratio[role]) for role in ratio) for at in range(3)]
+    sized = {}
+    for role, choice in chosen.items():
+        fleet = choice.fleet
+        replicas = (groups[0] * ratio[role], groups[1] * ratio[role], groups[2] * ratio[role])
+        nodes = tuple(-(-count // fleet.replicas_per_node) * fleet.nodes_per_replica for count in replicas)
+        sized[role] = replace(choice, fleet=Fleet(replicas, (nodes[0], nodes[1], nodes[2]), fleet.nodes_per_replica, fleet.replicas_per_node))
+    return sized
+
+
+def plan_model(prepared: Prepared, variant: Variant, problems: list[Problem], warnings: list[str]) -> ModelPlan:
+    """Everything that runs for one model."""
+    pools = _pools(prepared, variant, problems)
+    first = next(iter(variant.options.values()))
+    main = pools.get("aggregated") or pools["decode"]
+    cut = first.choice.fit.cut
+    lines: list[str] = []
+    for role, opt in variant.options.items():
+        prefix = "" if role == "aggregated" else f"{role}: "
+        point = replace(pools[role].point, ttft=pools["prefill"].point.ttft) if role == "decode" else pools[role].point
+        lines += [prefix + line for line in why(prepared, opt, point, variant.others, tier=variant.tier)]
+    warnings += _warnings(prepared, variant, pools)
+    spec, demand, model = prepared.spec, prepared.demand, prepared.model
+    token = spec.hf_token_secret
+    return ModelPlan(
+        source=spec.source, served_name=prepared.name, architecture=model.architecture, task=prepared.task, engine=prepared.settings.engine.name,
+        engine_version=prepared.settings.version, image=prepared.settings.image, weights=cut.weights,
+        checkpoint_quantized=cut.weights not in {"bf16", "fp16"} and not prepared.online(cut.weights), kv_cache=spec.kv_cache.value,
+        prefix_caching=prepared.engine.prefix_caching, chunked_prefill=prepared.engine.chunked_prefill, enforce_eager=spec.enforce_eager,
+        topology="disaggregated" if len(pools) > 1 else "aggregated", profile=spec.workload.profile.value, max_output_tokens=longest_output(prepared),
+        gated=model.gated, hf_token_secret=None if token is None else SecretRef(name=token.name, key=token.key), extra_args=prepared.settings.extra_args,
+        slo_ttft_p95_ms=None if demand.ttft_p95_s is None else round(demand.ttft_p95_s * 1e3, 3),
+        slo_tpot_p95_ms=None if demand.tpot_p95_s is None else round(demand.tpot_p95_s * 1e3, 3), load=main.load,
+        pools={role: pool.plan for role, pool in pools.items()}, why=tuple(dict.fromkeys(lines)), rejected=rejected(first, variant.others, variant.dropped),
+    )  # fmt: skip
+
+
+def _pools(prepared: Prepared, variant: Variant, problems: list[Problem]) -> dict[str, Pool]:
+    """Pools by role. In a split model the first token comes from the prefill pool and the pace from the decode pool."""
+    demands: dict[str, Demand] = {role: prepared.demand if role == "aggregated" else replace(prepared.demand, role=_role(role)) for role in variant.options}
+    if "aggregated" in variant.options:
+        return {"aggregated": plan_pool(prepared, demands["aggregated"], variant.options["aggregated"], "aggregated", ttft=None, tpot=None, problems=problems)}
+    trial = {role: plan_pool(prepared, demands[role], variant.options[role], role, ttft=None, tpot=None, problems=[]) for role in _SPLIT_ROLES}
+    ttft, tpot = trial["prefill"].point.ttft, trial["decode"].point.tpot
+    return {role: plan_pool(prepared, demands[role], variant.options[role], role, ttft=ttft, tpot=tpot, problems=problems) for role in _SPLIT_ROLES}
+
+
+def _role(name: str) -> Literal["prefill", "decode"]:
+    return "prefill" if name == "prefill" else "decode"
+
+
+def _warnings(prepared: Prepared, variant: Variant, pools: dict[str, Pool]) -> list[str]:
+    """What a user should know before paying."""
+    name, settings = prepared.name, prepared.settings
+    found: list[str] = []
+    for role, opt in variant.options.items():
+        pool, cut = pools[role].plan, opt.choice.fit.cut
+        where = name if role == "aggregated" else f"{name}/{role}"
+        found += [f"{where}: {note}" for note in prepared.market.notes(opt.choice.instance)]
+        if pool.gpu is not None:
+            checked = check_precision(
+                prepared.model, cut.gpu, weights=cut.weights, kv_cache=prepared.engine.kv_cache, engine=settings.engine.name, engine_version=settings.version
+            )
+            found += [f"{where}: {text}" for text in checked.warnings]
+        if cut.weights not in {"bf16", "fp16", prepared.published} and not prepared.online(cut.weights):
+            found.append(
+                f"{where}: {prepared.spec.source} is published in {prepared.published}; put a checkpoint quantized to {cut.weights} into the model store, or name one as source, "
+                "and check its quality on your prompts first"
+            )
+        if cut.link == "pcie" and cut.tp > 1:
+            found.append(f"{where}: TP {cut.tp} over PCIe as asked; its all-reduce costs more than it saves unless a GPU cannot hold the model")
+        found += _robustness(prepared, where, pool)
+        found += [
+            f"{where}: {text}"
+            for text in settings.engine.caveats(
+                version=settings.version, image=settings.image, device="gpu" if pool.gpu else "cpu", efa=pool.infrastructure.efa is not None
+            )
+        ]
+    wanted = prepared.demand.prompt.p95 + prepared.demand.output.p95
+    if prepared.engine.max_model_len < wanted:
+        found.append(
+            f"{name}: max_model_len {prepared.engine.max_model_len} is below the {wanted:.0f} tokens of a 95th-percentile prompt and answer; longer requests are refused"
+        )
+    return found
+
+
+def _robustness(prepared: Prepared, where: str, pool: PoolPlan) -> list[str]:
+    found = []
+    if prepared.demand.defaults.latency_sensitive and pool.replicas.steady == 1:
+        found.append(f"{where}: one replica carries all traffic, so losing its node interrupts service; capacity.warm_standby: 1 keeps a second one loaded")
+    if pool.lifecycle.rollout_interrupts:
+        found.append(f"{where}: no GPUs are left for a second replica, so every rollout interrupts service; raise capacity.max_nodes to avoid it")
+    if any(p.kind == "spot" for p in pool.purchase) and prepared.demand.defaults.latency_sensitive:
+        found.append(f"{where}: burst nodes are spot; a reclaim ends the streams on them after two minutes")
+    return found

@@ -1,0 +1,202 @@
+"""How the nodes of one pool are built: zones, placement, EFA, image, disks, quota (FC-06, 07, 09, 12, 16)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, cast
+
+from inferform.catalog.instances import cpu_instances, efa_layout, find_instance, gpu_instances, offered_regions, offering_known, quota_family, zones
+from inferform.catalog.types import Instance
+from inferform.errors import Problem
+from inferform.plan import Count, EfaPlan, NodesPlan, PurchasePart
+from inferform.spec import NodePool
+
+# EKS takes no cluster subnets in these zones (EKS user guide, network requirements; read 2026-12-01).
+EKS_EXCLUDED_ZONES = frozenset({"use1-az3", "usw1-az2", "cac1-az3"})
+_AMI_TYPES = {
+    ("al2023", True): ("AL2023_x86_64_NVIDIA",),
+    ("al2023", False): ("AL2023_x86_64_STANDARD",),
+    ("bottlerocket", True): ("BOTTLEROCKET_x86_64_NVIDIA",),
+    ("bottlerocket", False): ("BOTTLEROCKET_x86_64",),
+}
+_SMALL_VCPUS, _SMALL_PODS, _LARGE_PODS = 30, 110, 250
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a pool may stand: the region and the zones that the deployment lists (empty: all)."""
+
+    region: str
+    zones: tuple[str, ...]
+    kubernetes_version: str
+
+
+@lru_cache(maxsize=1024)
+def offered_zones(instance: Instance, region: str) -> tuple[str, ...]:
+    """Zones of a region where the type is listed and a cluster may have subnets (FC-06).
+
+    A type whose listing was not read takes the zones of its family's other sizes, or else every zone that is known; the stack checks
+    the offering again before it creates anything.
+    """
+    if offering_known(instance.name):
+        found = set(zones(region, instance.name))
+    else:
+        family = instance.name.split(".")[0]
+        found = {z for other in gpu_instances() if other.name.split(".")[0] == family for z in zones(region, other.name)} or set(region_zones(region))
+    return tuple(sorted(found - EKS_EXCLUDED_ZONES))
+
+
+@lru_cache(maxsize=64)
+def region_zones(region: str) -> tuple[str, ...]:
+    """Zones of a region that the catalogue knows of and a cluster may use, sorted."""
+    known = {z for instance in (*gpu_instances(), *cpu_instances()) for z in zones(region, instance.name)}
+    return tuple(sorted(known - EKS_EXCLUDED_ZONES))
+
+
+def plan_nodes(
+    field: str, spec: NodePool, site: Site, instance: Instance, purchase: tuple[PurchasePart, ...], *, nodes: Count, nodes_per_replica: int,
+    problems: list[Problem],
+) -> NodesPlan:  # fmt: skip
+    """The pool's nodes. `zones` are those it may use; the caller narrows them to the zones of the network."""
+    reserved = [p for p in purchase if p.kind in {"reserved", "capacity_block"} and p.reservation_id]
+    efa = _efa(field, spec, instance, spans=nodes_per_replica > 1, problems=problems)
+    placement = _placement(field, spec, instance, spans=nodes_per_replica > 1, reserved=bool(reserved), problems=problems)
+    coupled = nodes_per_replica > 1
+    chosen = _zones(field, spec, site, instance, purchase, one=coupled or efa is not None or placement, problems=problems)
+    kind = _kind(field, spec, purchase, problems)
+    disks = instance.local_nvme_count
+    dearest = max(find_instance(name).vcpus for part in purchase for name in part.instance_types)
+    pods = spec.max_pods or min(instance.max_pods or _LARGE_PODS, _SMALL_PODS if instance.vcpus < _SMALL_VCPUS else _LARGE_PODS)
+    if instance.max_pods and pods > instance.max_pods:
+        problems.append(
+            Problem(
+                f"is above the {instance.max_pods} that the addresses of {instance.name} allow",
+                f"{field}.max_pods",
+                value=str(pods),
+                fix=f"use at most {instance.max_pods}",
+            )
+        )
+    return NodesPlan(
+        kind=kind, os=spec.os, ami_id=spec.ami_id, ami_type=_ami_type(field, spec, site, instance, problems), autoscaled=spec.autoscaled, zones=chosen,
+        coupled=coupled, placement_group=placement, efa=efa, vcpus=instance.vcpus, memory_bytes=instance.memory_bytes, gpus_per_node=instance.gpu_count if instance.gpu else 0,
+        local_nvme_count=disks, local_nvme_bytes=instance.local_nvme_bytes, root_volume_bytes=spec.root_size,
+        ephemeral_storage_bytes=instance.local_nvme_bytes if disks else spec.root_size, max_pods=pods, taint_key=spec.taint_key,
+        quota_family=cast(Literal["P", "G and VT", "Standard"], quota_family(instance.name)), quota_vcpus=nodes.max * dearest,
+    )  # fmt: skip
+
+
+def _kind(field: str, spec: NodePool, purchase: tuple[PurchasePart, ...], problems: list[Problem]) -> Literal["managed", "self_managed"]:
+    # A capacity block is a group of its own beside the others, so it does not count as mixing.
+    kinds = sorted({p.kind for p in purchase} - {"capacity_block"})
+    if spec.kind == "auto":
+        return "self_managed" if len(kinds) > 1 else "managed"
+    if spec.kind == "managed" and len(kinds) > 1:
+        problems.append(
+            Problem(
+                "an EKS managed node group buys in one way only", f"{field}.kind", value=f"managed, buying {' and '.join(kinds)}", legal=("auto", "self_managed"),
+                fix="use self_managed, which mixes them in one scaling group",
+            )
+        )  # fmt: skip
+    return spec.kind
+
+
+def _efa(field: str, spec: NodePool, instance: Instance, *, spans: bool, problems: list[Problem]) -> EfaPlan | None:
+    wanted = spans if spec.efa == "auto" else spec.efa
+    layout = efa_layout(instance.name)
+    if not wanted:
+        return None
+    if layout is None or not layout.interfaces:
+        if spec.efa is True:
+            problems.append(
+                Problem(f"{instance.name} has no Elastic Fabric Adapter", f"{field}.efa", value="true", legal=("auto", "false"), fix="leave efa out")
+            )
+        return None
+    return EfaPlan(network_cards=layout.network_cards or layout.interfaces, interfaces=layout.interfaces)
+
+
+def _placement(field: str, spec: NodePool, instance: Instance, *, spans: bool, reserved: bool, problems: list[Problem]) -> bool:
+    if spec.placement == "none":
+        return False
+    if spec.placement == "auto":
+        return spans and not reserved and instance.cluster_placement
+    if reserved:
+        problems.append(
+            Problem(
+                "a reservation already has its place, so a cluster placement group cannot be added",
+                f"{field}.placement",
+                value="cluster",
+                legal=("auto", "none"),
+                fix="use none",
+            )
+        )
+    if not instance.cluster_placement:
+        problems.append(
+            Problem(f"{instance.name} cannot be in a cluster placement group", f"{field}.placement", value="cluster", legal=("auto", "none"), fix="use none")
+        )
+    return not reserved and instance.cluster_placement
+
+
+def _zones(
+    field: str, spec: NodePool, site: Site, instance: Instance, purchase: tuple[PurchasePart, ...], *, one: bool, problems: list[Problem]
+) -> tuple[str, ...]:
+    """Zones the pool may use; exactly one for a pool whose nodes must be close (FC-07)."""
+    offered = offered_zones(instance, site.region)
+    asked = spec.zones or site.zones
+    # A capacity block is a group in its own zone; other reservations pull the pool to theirs.
+    pinned = tuple(dict.fromkeys(p.zone for p in purchase if p.zone and p.kind == "reserved"))
+    blocks = tuple(dict.fromkeys(p.zone for p in purchase if p.zone and p.kind == "capacity_block"))
+    usable = tuple(sorted(z for z in offered if not asked or z in asked))
+    if not usable:
+        where = f"{field}.zones" if spec.zones else "cloud.zones"
+        elsewhere = offered or offered_regions(instance.name)
+        problems.append(
+            Problem(
+                f"{instance.name} is not offered in {', '.join(asked) or site.region}", where, value=", ".join(asked) or None, legal=tuple(elsewhere),
+                fix="choose zones that offer it" if offered else "choose another region or type",
+            )
+        )  # fmt: skip
+        return asked or (f"{site.region}-none",)
+    if not one:
+        return pinned or usable
+    if pinned or blocks:
+        return (pinned or blocks)[:1]
+    listed = spec.zones or site.zones
+    if len(listed) > 1:
+        problems.append(
+            Problem(
+                "a pool with EFA or cluster placement lives in exactly one zone, and several are listed", f"{field}.zones", value=", ".join(listed), legal=usable,
+                fix=f"name one in {field}.zones, such as {usable[0]}",
+            )
+        )  # fmt: skip
+    return usable[:1]
+
+
+def _ami_type(field: str, spec: NodePool, site: Site, instance: Instance, problems: list[Problem]) -> str | None:
+    """The EKS image type; none beside an own image (FC-09)."""
+    legal = _AMI_TYPES[(spec.os, instance.gpu is not None)]
+    if spec.ami_id:
+        if spec.ami_type and spec.ami_type != "CUSTOM":
+            problems.append(Problem("an own image (ami_id) leaves no choice of ami_type", f"{field}.ami_type", value=spec.ami_type, fix="leave ami_type out"))
+        return None
+    if spec.ami_type is None:
+        return legal[0]
+    if spec.ami_type.startswith("AL2_") and _minor(site.kubernetes_version) >= (1, 33):
+        problems.append(
+            Problem(
+                f"EKS publishes no Amazon Linux 2 images for Kubernetes {site.kubernetes_version}",
+                f"{field}.ami_type",
+                value=spec.ami_type,
+                legal=legal,
+                fix=f"use {legal[0]}",
+            )
+        )
+    elif spec.ami_type not in legal:
+        what = f"{spec.os} nodes {'with' if instance.gpu else 'without'} GPUs"
+        problems.append(Problem(f"does not fit {what}", f"{field}.ami_type", value=spec.ami_type, legal=legal, fix=f"use {legal[0]} or set nodes.os"))
+    return spec.ami_type
+
+
+def _minor(version: str) -> tuple[int, int]:
+    major, minor = version.split(".")[:2]
+    return int(major), int(minor)

@@ -1,0 +1,80 @@
+"""One pool of the plan, put together from a choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inferform.errors import Problem
+from inferform.plan import Count, LoadPlan, Percentiles, PoolPlan
+from inferform.planning.candidates import Option
+from inferform.planning.lifecycle import drain_s, plan_lifecycle
+from inferform.planning.loading import checkpoint_bytes, load_plan
+from inferform.planning.nodes import plan_nodes
+from inferform.planning.pod import plan_pod
+from inferform.planning.prepare import Prepared
+from inferform.planning.scaling import plan_scaling
+from inferform.sizing.layouts import planned
+from inferform.sizing.queueing import Latency, Point
+from inferform.sizing.workload import Demand
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A pool and the operating point it was planned at."""
+
+    plan: PoolPlan
+    point: Point
+    load: LoadPlan
+
+
+def plan_pool(prepared: Prepared, demand: Demand, option: Option, role: str, *, ttft: Latency | None, tpot: Latency | None, problems: list[Problem]) -> Pool:
+    """The pool of one role; `ttft` and `tpot` are given where another pool of the model decides them."""
+    choice, counted = option.choice, option.counted
+    fit, instance, fleet = choice.fit, choice.instance, choice.fleet
+    cut = fit.cut
+    point = planned(fit, demand, prepared.engine, demand.requests_per_s / counted.replicas.steady / choice.dp)
+    nodes = Count(**{k: sum(getattr(p.nodes, k) for p in option.parts) for k in ("min", "steady", "max")})
+    infrastructure = plan_nodes(
+        f"{prepared.field}.nodes", prepared.spec.nodes, prepared.site, instance, option.parts, nodes=nodes, nodes_per_replica=fleet.nodes_per_replica,
+        problems=problems,
+    )  # fmt: skip
+    downloaded = checkpoint_bytes(prepared.model, cut.weights, as_published=prepared.online(cut.weights))
+    load = load_plan(prepared.model, instance, downloaded, nodes_per_replica=fleet.nodes_per_replica, enforce_eager=prepared.spec.enforce_eager)
+    shown_ttft, shown_tpot = ttft or point.ttft, tpot or point.tpot
+    output = longest_output(prepared)
+    slowest = shown_tpot.p95 or shown_ttft.p95
+    lifecycle = plan_lifecycle(
+        f"{prepared.field}.lifecycle", prepared.spec.lifecycle, prepared.settings.engine, prepared.settings.version, load_s=load.total_s,
+        drain=drain_s(output, 1 / slowest), streaming=prepared.streaming, nodes=nodes, replicas=counted.replicas, nodes_per_replica=fleet.nodes_per_replica,
+        replicas_per_node=fleet.replicas_per_node, problems=problems,
+    )  # fmt: skip
+    scaling_field = f"{prepared.field}.scaling" if prepared.spec.scaling else "scaling"
+    scaling = plan_scaling(
+        scaling_field, prepared.limits.scaling, replicas=counted.replicas, load=load, fit=fit, demand=demand, embed=prepared.task == "embed", problems=problems
+    )
+    gpus = cut.tp * cut.pp * choice.dp // fleet.nodes_per_replica if instance.gpu else 0
+    pod = plan_pod(
+        prepared.field, prepared.spec, instance, gpus=gpus, pods_per_replica=fleet.nodes_per_replica, pods_per_node=fleet.replicas_per_node,
+        max_pods=infrastructure.max_pods, weights_bytes=downloaded, ephemeral_bytes=infrastructure.ephemeral_storage_bytes, problems=problems,
+    )  # fmt: skip
+    best = fit.best
+    plan = PoolPlan(
+        role=role, instance_type=instance.name, gpu=cut.gpu.name if instance.gpu else None, gpu_memory_bytes=fit.memory.device_memory_bytes if instance.gpu else 0,
+        compute_capability=cut.gpu.compute_capability, nodes=nodes, replicas=counted.replicas, nodes_per_replica=fleet.nodes_per_replica,
+        replicas_per_node=fleet.replicas_per_node, tp=cut.tp, pp=cut.pp, dp=choice.dp, ep=prepared.ep, max_model_len=prepared.engine.max_model_len,
+        max_num_seqs=fit.max_num_seqs, max_num_batched_tokens=fit.max_num_batched_tokens, gpu_memory_utilization=prepared.engine.utilization,
+        kv_cache_tokens=fit.memory.kv_cache_tokens, ttft_ms=milliseconds(shown_ttft), tpot_ms=milliseconds(shown_tpot),
+        requests_per_s=round(choice.rate, 4), output_tokens_per_s=round(choice.rate * demand.output.mean, 2), concurrency=round(best.concurrency * choice.dp, 2),
+        memory=fit.memory, purchase=option.parts, infrastructure=infrastructure, lifecycle=lifecycle, scaling=scaling, pod=pod,
+    )  # fmt: skip
+    return Pool(plan, point, load)
+
+
+def longest_output(prepared: Prepared) -> int:
+    """Tokens of the longest answer that stopping waits for: the workload's 95th percentile, at most the context."""
+    return int(min(prepared.demand.output.p95, prepared.engine.max_model_len))
+
+
+def milliseconds(latency: Latency) -> Percentiles:
+    """Seconds as the plan states them."""
+    return Percentiles(p50=round(latency.p50 * 1e3, 2), p95=round(latency.p95 * 1e3, 2), p99=round(latency.p99 * 1e3, 2))

@@ -1,0 +1,96 @@
+"""How the replicas of a pool follow the load: signals with thresholds from the pool's capacity, up fast and down slowly (FC-26..29)."""
+
+from __future__ import annotations
+
+import math
+
+from inferform.errors import Problem
+from inferform.plan import Count, LoadPlan, ScalingPlan, TriggerPlan
+from inferform.sizing.layouts import Fit
+from inferform.sizing.workload import Demand
+from inferform.spec import KedaScaling, Scaling, Trigger
+
+SCALE_UP_WINDOW_S = 30
+SCALE_DOWN_PERIOD_S = 120
+KV_USE = 0.85
+# Act before the objective is missed: a new replica takes minutes.
+_EARLY = 0.8
+_CPU_USE = 70.0
+
+
+def plan_scaling(
+    field: str, scaling: Scaling, *, replicas: Count, load: LoadPlan, fit: Fit, demand: Demand, embed: bool, problems: list[Problem]
+) -> ScalingPlan:
+    """The scaler of one pool. KEDA unless the spec names an HPA; none where there is nothing to scale."""
+    kind = "fixed" if scaling.fixed or replicas.min == replicas.max else "hpa" if scaling.hpa else "keda"
+    keda = scaling.keda or KedaScaling()
+    named = scaling.hpa.triggers if scaling.hpa else scaling.keda.triggers if scaling.keda else None
+    signals = named if named is not None else _usual(embed)
+    triggers = []
+    for at, trigger in enumerate(signals):
+        if embed and trigger.signal in {"kv_use", "in_flight_tokens"}:
+            problems.append(
+                Problem(
+                    "embedding models keep no KV cache",
+                    f"{field}.{'hpa' if scaling.hpa else 'keda'}.triggers.{at}.signal",
+                    value=trigger.signal,
+                    legal=("queue", "ttft_p95", "cpu"),
+                    fix="use queue",
+                )
+            )
+            continue
+        triggers.append(_trigger(trigger, fit, demand))
+    window = math.ceil(scaling.scale_in_delay)
+    fallback = keda.fallback.replicas if keda.fallback.replicas is not None else replicas.steady
+    if kind == "keda" and not replicas.min <= fallback <= replicas.max:
+        problems.append(
+            Problem(
+                f"is outside {replicas.min} to {replicas.max} replicas", f"{field}.keda.fallback.replicas", value=str(fallback), fix=f"use {replicas.steady}"
+            )
+        )
+    return ScalingPlan(
+        kind=kind, min=replicas.min, max=replicas.max, idle=0 if scaling.idle == 0 and replicas.min >= 1 else None, triggers=tuple(triggers),
+        polling_interval_s=math.ceil(keda.polling_interval),
+        # The step to zero skips the window, so the cooldown has to outlast both the window and a reload.
+        cooldown_s=max(window, math.ceil(load.total_s)), scale_up_window_s=SCALE_UP_WINDOW_S, scale_down_window_s=window,
+        scale_down_period_s=SCALE_DOWN_PERIOD_S, fallback_failures=keda.fallback.failures, fallback_replicas=fallback,
+    )  # fmt: skip
+
+
+def _usual(embed: bool) -> tuple[Trigger, ...]:
+    queue = Trigger(signal="queue", target=None)
+    return (queue,) if embed else (queue, Trigger(signal="kv_use", target=KV_USE))
+
+
+def _trigger(trigger: Trigger, fit: Fit, demand: Demand) -> TriggerPlan:
+    target, why = _derived(trigger.signal, fit, demand)
+    if trigger.target is not None and trigger.signal != "kv_use":
+        return TriggerPlan(signal=trigger.signal, target=trigger.target, why="set in the spec")
+    if trigger.signal == "kv_use" and trigger.target is not None:
+        return TriggerPlan(signal=trigger.signal, target=trigger.target, why=f"above {trigger.target:.0%} of the KV cache new requests push running ones out")
+    return TriggerPlan(signal=trigger.signal, target=target, why=why)
+
+
+def _derived(signal: str, fit: Fit, demand: Demand) -> tuple[float, str]:
+    """(threshold per replica, reason) from what one replica carries."""
+    best = fit.best
+    if signal == "queue":
+        # Prompts leave the queue at this pace while the replica works at its limit.
+        pace = best.requests_per_s / max(best.busy, 0.05)
+        if demand.ttft_p95_s is None:
+            waiting = max(1, round(best.requests_per_s * 30))
+            return float(waiting), f"{waiting} waiting requests are half a minute of one replica's work"
+        waiting = max(1, math.floor(max(0.0, demand.ttft_p95_s - best.ttft.p50) * pace * _EARLY))
+        return (
+            float(waiting),
+            f"{waiting} waiting request{'s' if waiting > 1 else ''} still clear inside the TTFT objective of {demand.ttft_p95_s:g} s at {pace:.1f} prompts a second",
+        )
+    if signal == "kv_use":
+        return KV_USE, f"above {KV_USE:.0%} of the KV cache new requests push running ones out"
+    if signal == "in_flight_tokens":
+        tokens = math.floor(best.concurrency * (demand.prompt.mean + demand.output.mean / 2) * _EARLY)
+        return float(max(1, tokens)), f"{_EARLY:.0%} of the {best.concurrency:.0f} requests in flight at which one replica still meets its objectives"
+    if signal == "ttft_p95":
+        seconds = (demand.ttft_p95_s or best.ttft.p95) * _EARLY
+        return round(seconds, 3), f"{_EARLY:.0%} of the TTFT objective, because a new replica takes minutes"
+    return _CPU_USE, "percent of the CPU request; only beside another signal"
