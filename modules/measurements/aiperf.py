@@ -104,8 +104,9 @@ def recognises_table(text: str) -> bool:
 def runs(document: Document) -> list[MeasuredRun]:
     """The run of one JSON result. Raises: InputError."""
     value = document.value
-    # The configuration of genai-perf has no version; aiperf writes its own.
-    return _runs(document, "aiperf" if "aiperf_version" in value or "schema_version" in value else "genai-perf")
+    # Early versions of aiperf wrote no version; their configuration tells them from genai-perf.
+    signs = {"aiperf_version", "schema_version"} & value.keys() or _at(value, "input_config", "loadgen")
+    return _runs(document, "aiperf" if signs else "genai-perf")
 
 
 def _runs(document: Document, tool: str) -> list[MeasuredRun]:
@@ -149,7 +150,7 @@ def _runs(document: Document, tool: str) -> list[MeasuredRun]:
 def _load(config: dict[str, Any]) -> tuple[str | None, float | None, float | None]:
     """(model, concurrency, request rate) from the configuration that the tool repeats; None for what it does not say.
 
-    aiperf since 0.12 lists models and phases, before that it had endpoint and loadgen; genai-perf has model_names and a stimulus.
+    aiperf lists models and phases (seen in 0.10 to 0.13), earlier it had endpoint and loadgen (0.5); genai-perf has model_names and a stimulus.
     """
     phases = [p for p in _at(config, "phases") or [] if "profiling" in (_at(p, "kind"), _at(p, "name"))]
     phase = phases[0] if len(phases) == 1 else None

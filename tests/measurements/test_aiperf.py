@@ -68,13 +68,14 @@ def test_genai_perf_json_and_csv() -> None:
 
 
 def test_older_aiperf_keeps_its_load_elsewhere(tmp_path: Path) -> None:
-    """Before 0.12 the configuration had `endpoint.model_names` and `loadgen`."""
-    config = {"endpoint": {"model_names": ["m"]}, "loadgen": {"concurrency": 7, "request_rate": 3.5}, "models": ..., "phases": ...}
-    value = json.loads((SAMPLES / "aiperf-0.13.0-concurrency.json").read_text()) | {"input_config": {k: v for k, v in config.items() if v is not ...}}
+    """aiperf 0.5 had `endpoint.model_names` and `loadgen` in its configuration, and the first versions did not write their version."""
+    config = {"endpoint": {"model_names": ["m"]}, "loadgen": {"concurrency": 7, "request_rate": 3.5}}
+    value = json.loads((SAMPLES / "aiperf-0.13.0-concurrency.json").read_text()) | {"input_config": config}
+    del value["aiperf_version"], value["schema_version"]
     path = tmp_path / "profile.json"
     path.write_text(json.dumps(value))
     (run,) = read_runs(path)
-    assert ("m", 7.0, 3.5) == (run.model, run.concurrency, run.request_rate)
+    assert ("aiperf", None, "m", 7.0, 3.5) == (run.tool, run.tool_version, run.model, run.concurrency, run.request_rate)
 
 
 @pytest.mark.parametrize(
