@@ -74,9 +74,12 @@ class Stack:
     def resource(
         self, kind: str, name: str, attributes: Mapping[str, Value], *, depends_on: Sequence[Handle] = (), lifecycle: Lifecycle | None = None
     ) -> Handle:
-        """Add a resource `kind.name`; faults are collected in `faults`."""
+        """Add a resource `kind.name`; faults are collected in `faults`.
+
+        Raises: SchemaError when the type is unknown or the address is taken.
+        """
         wanted = schema.type_schema("resource", kind)
-        handle = self._handle(f"{kind}.{name}", wanted)
+        handle = self._handle(kind, name, wanted)
         self.faults += schema.faults(f"{self.name}: {handle.address}", attributes, wanted)
         construct = self._construct("TerraformResource", handle.address, name, kind, plain(attributes))
         if depends_on:
@@ -88,7 +91,7 @@ class Stack:
     def data(self, kind: str, name: str, attributes: Mapping[str, Value]) -> Handle:
         """Add a data source `data.kind.name`."""
         wanted = schema.type_schema("data", kind)
-        handle = self._handle(f"data.{kind}.{name}", wanted)
+        handle = self._handle(f"data.{kind}", name, wanted)
         self.faults += schema.faults(f"{self.name}: {handle.address}", attributes, wanted)
         self._construct("TerraformDataSource", handle.address, name, kind, plain(attributes))
         return handle
@@ -144,13 +147,14 @@ class Stack:
             self.construct, kind, kind, plain(configuration), terraform_provider_source=source, terraform_generator_metadata=pinned
         )
 
-    def _handle(self, address: str, attributes: Mapping[str, Any]) -> Handle:
-        if address in self._used:
-            self.faults.append(f"{self.name}: {address} is declared twice")
-        if not _NAME.fullmatch(address.rpartition(".")[2]):
-            self.faults.append(f"{self.name}: {address} is not a Terraform name")
-        self._used.add(address)
-        return Handle(address, attributes)
+    def _handle(self, prefix: str, name: str, attributes: Mapping[str, Any]) -> Handle:
+        handle = Handle(f"{prefix}.{name}", attributes)
+        if handle.address in self._used:
+            raise schema.SchemaError([f"{self.name}: {handle.address} is declared twice"])
+        if not _NAME.fullmatch(name):
+            self.faults.append(f"{self.name}: {handle.address} is not a Terraform name")
+        self._used.add(handle.address)
+        return handle
 
     def _construct(self, base: str, identifier: str, name: str, kind: str, attributes: Mapping[str, Any]) -> Any:
         # Construct ids are unique in a stack, Terraform names only within a type.

@@ -1,6 +1,6 @@
 """Check of every resource against the provider's own schema, on every synth.
 
-The schema is data (`aws/schema.json`, written from the published bindings by tests/stacks/extract_schema.py): for each type the
+The schema is data (`aws/schema.json`, written from the published bindings by tests/extract_schema.py): for each type the
 attributes with type, nesting, whether they are required and whether only the provider sets them.
 """
 
@@ -21,6 +21,7 @@ Attributes = Mapping[str, Any]
 # Arguments that Terraform itself adds to every resource.
 META_ARGUMENTS = frozenset({"count", "depends_on", "for_each", "lifecycle", "provider"})
 _NESTED = ("block", "blocks", "object", "objects")
+_LITERALS: dict[str, tuple[type, ...]] = {"string": (str, Text), "boolean": (bool,), "number": (int, float)}
 _NAMES = {str: "a string", Text: "a string", bool: "a boolean", int: "a number", float: "a number"}
 
 
@@ -46,7 +47,7 @@ def type_schema(where: Where, kind: str) -> dict[str, Any]:
     """
     known: dict[str, Any] = document(kind.partition("_")[0])[where]
     if kind not in known:
-        raise SchemaError([f"unknown {where} type {kind!r}{_nearest(kind, known)}; types are listed in tests/stacks/extract_schema.py"])
+        raise SchemaError([f"unknown {where} type {kind!r}{_nearest(kind, known)}; types are listed in tests/extract_schema.py"])
     return dict(known[kind])
 
 
@@ -110,24 +111,19 @@ def _value_faults(address: str, value: object, row: Mapping[str, Any]) -> Iterat
                 yield from _faults(where, item, row["attributes"])
             else:
                 yield f"{where}: expected a block, found {_shape(item)}"
+    elif kind.startswith("list(") and isinstance(value, list | tuple):
+        for position, item in enumerate(value):
+            yield from _value_faults(f"{address}[{position}]", item, {"type": kind[5:-1]})
+    elif kind.startswith("map(") and isinstance(value, Mapping):
+        for key, item in sorted(value.items()):
+            yield from _value_faults(f"{address}[{key!r}]", item, {"type": kind[4:-1]}) if item is not None else ()
     elif not _literal_fits(value, kind):
         yield f"{address}: expected {_article(kind)}, found {_shape(value)}"
 
 
 def _literal_fits(value: object, kind: str) -> bool:
-    if isinstance(value, Ref):
-        return _reference_fits(value.kind, kind)
-    if kind == "any":
-        return True
-    if kind.startswith("list("):
-        return isinstance(value, list | tuple) and all(_literal_fits(v, kind[5:-1]) for v in value)
-    if kind.startswith("map("):
-        return isinstance(value, Mapping) and all(isinstance(k, str) and _literal_fits(v, kind[4:-1]) for k, v in value.items())
-    if kind == "string":
-        return isinstance(value, str | Text)
-    if kind == "boolean":
-        return isinstance(value, bool)
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    # In Python a boolean is a number too.
+    return kind == "any" or (isinstance(value, _LITERALS.get(kind, ())) and not (kind == "number" and isinstance(value, bool)))
 
 
 def _reference_fits(found: str, wanted: str) -> bool:

@@ -119,7 +119,7 @@ def json_text(document: Value) -> Text:
         parts = document.parts if isinstance(document, Text) else (document,)
         return text('"', *(p if isinstance(p, Ref) else json.dumps(p, ensure_ascii=False)[1:-1] for p in parts), '"')
     if isinstance(document, Mapping):
-        rows = [text(json.dumps(k), ":", json_text(v)) for k, v in sorted(document.items())]
+        rows = [text(json.dumps(k, ensure_ascii=False), ":", json_text(v)) for k, v in sorted(document.items())]
         return text("{", *_separated(rows), "}")
     if isinstance(document, Sequence) and not isinstance(document, str):
         return text("[", *_separated([json_text(v) for v in document]), "]")

@@ -1,6 +1,6 @@
 """Write stacks/aws/schema.json from the published bindings of the provider; a tool for developers.
 
-    python tests/stacks/extract_schema.py [WHEEL]
+    python tests/extract_schema.py [WHEEL]
 
 The bindings' wheel carries the provider's whole typed surface as a jsii assembly (JSON in a tarball). It is read as data and
 never imported: importing it takes 40 s and over 1 GB. Without WHEEL, pip downloads the pinned one.
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 BINDINGS, VERSION = "cdktf-cdktf-provider-aws", "21.22.1"
-TARGET = Path(__file__).resolve().parents[2] / "stacks" / "aws" / "schema.json"
+TARGET = Path(__file__).resolve().parents[1] / "stacks" / "aws" / "schema.json"
 
 # What the stacks use; a type that is missing here cannot be synthesized.
 RESOURCES = (

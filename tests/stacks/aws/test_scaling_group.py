@@ -1,0 +1,93 @@
+"""Self-managed scaling groups: reserved, on-demand and spot nodes in one group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from inferform.labels import TAINT_VALUE
+from synthesis import one_pool, part, sample_stacks, stacks_of
+
+Json = dict[str, Any]
+RESERVED = part("reserved", (2, 2, 2), reservation_id="cr-0aaaaaaaaaaaaaaaa")
+
+
+def group_of(purchase: list[Json], **infrastructure: Any) -> Json:
+    """The scaling group of a self-managed pool bought like this."""
+    plan = one_pool(purchase, kind="self_managed", ami_type=None, **infrastructure)
+    return dict(stacks_of(plan)["nodes"]["resource"]["aws_autoscaling_group"]["m-aggregated"])
+
+
+def test_spot_stands_on_the_steady_on_demand_nodes() -> None:
+    """Two steady on-demand nodes are the base, everything above is spot, chosen by capacity from two types in order."""
+    policy = sample_stacks()["nodes"]["resource"]["aws_autoscaling_group"]["llama-8b-aggregated"]["mixed_instances_policy"]
+    assert {
+        "on_demand_allocation_strategy": "prioritized",
+        "on_demand_base_capacity": 2,
+        "on_demand_percentage_above_base_capacity": 0,
+        "spot_allocation_strategy": "capacity-optimized-prioritized",
+    } == policy["instances_distribution"]
+    assert [{"instance_type": "g6.2xlarge"}, {"instance_type": "g6.4xlarge"}] == policy["launch_template"]["override"]
+
+
+def test_without_spot_everything_is_on_demand() -> None:
+    """A group without spot buys on demand above the base too and does not rebalance."""
+    group = group_of([part("on_demand")])
+    distribution = group["mixed_instances_policy"]["instances_distribution"]
+    assert (0, 100) == (distribution["on_demand_base_capacity"], distribution["on_demand_percentage_above_base_capacity"])
+    assert group["capacity_rebalance"] is False
+
+
+def test_spot_nodes_are_replaced_before_they_are_taken() -> None:
+    """A group with spot rebalances on the warning, and never ends a node only to even out zones."""
+    group = sample_stacks()["nodes"]["resource"]["aws_autoscaling_group"]["llama-8b-aggregated"]
+    assert group["capacity_rebalance"] is True
+    assert ["AZRebalance"] == group["suspended_processes"]
+
+
+def test_fc10_only_an_autoscaled_group_ignores_its_desired_capacity() -> None:
+    """desired_capacity is ignored when an autoscaler owns it, and set otherwise."""
+    scaled, fixed = group_of([part("on_demand")], autoscaled=True), group_of([part("on_demand")], autoscaled=False)
+    assert ["desired_capacity"] == scaled["lifecycle"]["ignore_changes"]
+    assert "ignore_changes" not in fixed["lifecycle"]
+    assert (1, 1, 2) == (fixed["min_size"], fixed["desired_capacity"], fixed["max_size"])
+    assert not [t for t in fixed["tag"] if "cluster-autoscaler/enabled" in t["key"]]
+
+
+def test_fc11_a_reservation_belongs_to_the_group_not_to_the_template() -> None:
+    """Reserved nodes first, then the rest: the preference and the ids stand on the group, the template targets nothing."""
+    plan = one_pool([RESERVED, part("on_demand"), part("spot", (0, 1, 4))], kind="self_managed", ami_type=None)
+    resources = stacks_of(plan)["nodes"]["resource"]
+    assert {
+        "capacity_reservation_preference": "capacity-reservations-first",
+        "capacity_reservation_target": {"capacity_reservation_ids": ["cr-0aaaaaaaaaaaaaaaa"]},
+    } == resources["aws_autoscaling_group"]["m-aggregated"]["capacity_reservation_specification"]
+    assert "capacity_reservation_specification" not in resources["aws_launch_template"]["m-aggregated"]
+    # 2 reserved + 1 on demand stand steady below the spot nodes.
+    assert 3 == resources["aws_autoscaling_group"]["m-aggregated"]["mixed_instances_policy"]["instances_distribution"]["on_demand_base_capacity"]
+    assert "desired_capacity_type" not in resources["aws_autoscaling_group"]["m-aggregated"]
+
+
+def test_fc11_a_group_of_reserved_nodes_launches_nowhere_else() -> None:
+    """When every node is reserved the preference is capacity-reservations-only."""
+    assert "capacity-reservations-only" == group_of([RESERVED])["capacity_reservation_specification"]["capacity_reservation_preference"]
+
+
+def test_nodes_join_and_are_found_by_the_autoscaler() -> None:
+    """Tags say whose nodes these are, that they may join, and what a group at zero would offer."""
+    tags = {t["key"]: t["value"] for t in sample_stacks()["nodes"]["resource"]["aws_autoscaling_group"]["llama-8b-aggregated"]["tag"]}
+    template = "k8s.io/cluster-autoscaler/node-template"
+    assert "owned" == tags["kubernetes.io/cluster/contract-qa-prod"] == tags["k8s.io/cluster-autoscaler/contract-qa-prod"]
+    assert f"{TAINT_VALUE}:NoSchedule" == tags[f"{template}/taint/nvidia.com/gpu"]
+    assert "llama-8b" == tags[f"{template}/label/inferform.dev/model"]
+    assert ("contract-qa", "prod", "acme", "inferform") == tuple(tags[k] for k in ("deployment", "environment", "tenant", "managed-by"))
+
+
+def test_self_managed_nodes_have_their_own_role_and_entry() -> None:
+    """Self-managed nodes join through an EC2_LINUX access entry of their own role; without such pools neither exists."""
+    resources = sample_stacks()["nodes"]["resource"]
+    entry = resources["aws_eks_access_entry"]["self-managed-node"]
+    assert ("EC2_LINUX", "${aws_iam_role.self-managed-node.arn}") == (entry["type"], entry["principal_arn"])
+    template = resources["aws_launch_template"]["llama-8b-aggregated"]
+    assert {"arn": "${aws_iam_instance_profile.self-managed-node.arn}"} == template["iam_instance_profile"]
+    assert "resolve:ssm:/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/nvidia/recommended/image_id" == template["image_id"]
+    assert "aws_iam_role" not in stacks_of(one_pool())["nodes"]["resource"]

@@ -1,0 +1,35 @@
+"""The seam to CDK for Terraform."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import get_args
+
+import pytest
+from inferform.errors import MissingToolError
+from inferform.stacks import cdk
+
+
+@pytest.mark.parametrize("library", get_args(cdk.Library))
+def test_the_library_is_loaded_by_name_and_the_environment_put_back(library: cdk.Library) -> None:
+    """The module is the one asked for, and no variable is left changed."""
+    pytest.importorskip(library)
+    before = dict(os.environ)
+    assert library == cdk.load(library).__name__
+    assert before == dict(os.environ)
+
+
+def test_a_library_that_is_not_installed_names_what_to_install() -> None:
+    """A missing library is a missing tool (exit code 5) with the command that installs it."""
+    with pytest.raises(MissingToolError, match=r"cdktx is not installed; pip install 'inferform'"):
+        cdk.load("cdktx")  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_node_comes_with_the_package() -> None:
+    """Synthesis starts without any node on the PATH."""
+    program = "from inferform.stacks import cdk; print(cdk.load('cdktf').App(outdir='x', skip_validation=True).outdir)"
+    done = subprocess.run([sys.executable, "-c", program], env={"PATH": "", "HOME": os.environ.get("HOME", "")}, check=True, capture_output=True, text=True)
+    assert ("x\n", "") == (done.stdout, done.stderr)
