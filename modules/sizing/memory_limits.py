@@ -20,7 +20,9 @@ def explain(settings: Settings, need: RankNeed) -> tuple[str, ...]:
     longest = need.pool.longest(need.blocks, settings.max_num_batched_tokens, settings.max_model_len) if need.pool.block_bytes else 0
     if longest:
         found.append(f"max_model_len {longest} is the longest that fits (whole blocks of 16 tokens)")
-    found += [text for text, changed in _changes(settings) if _fits(changed)]
+    found += [
+        f"{text}: room for {room:.1f} requests of {settings.max_model_len} tokens" for text, changed in _changes(settings) if (room := _room(changed)) >= 1
+    ]
     if len(found) == 1:
         found.append(
             "no single change of precision, tensor parallelism or batch limits makes it fit; take larger GPUs, or more of them with pipeline parallelism"
@@ -41,9 +43,13 @@ def _obstacle(settings: Settings, need: RankNeed) -> str:
     )
 
 
-def _fits(request: MemoryRequest) -> bool:
+def _room(request: MemoryRequest) -> float:
+    """Full-length requests that fit after a change; below 1 it does not help."""
     settings = settle(request)
-    return holds_one_request(settings, tightest_rank(settings))
+    need = tightest_rank(settings)
+    if not need.pool.block_bytes:
+        return float(settings.max_num_seqs) if holds_one_request(settings, need) else 0.0
+    return need.blocks / need.pool.needed_blocks(settings.max_model_len, settings.max_num_batched_tokens)
 
 
 def _changes(settings: Settings) -> list[tuple[str, MemoryRequest]]:
@@ -52,13 +58,13 @@ def _changes(settings: Settings) -> list[tuple[str, MemoryRequest]]:
     changes: list[tuple[str, MemoryRequest]] = []
     if settings.max_num_seqs > _FEWER_SEQUENCES:
         changes.append((f"max_num_seqs {_FEWER_SEQUENCES} makes it fit", replace(request, max_num_seqs=_FEWER_SEQUENCES)))
-    if request.kv_cache in {"auto", "bf16", "fp16"} and settings.weights != "fp8_e5m2" and request.model.mla is None:
+    if request.kv_cache in {"auto", "bf16", "fp16"} and request.model.mla is None:
         changes.append(("kv_cache fp8 makes it fit", replace(request, kv_cache="fp8")))
     narrower = [name for name in ("fp8", "int8", "awq", "nvfp4") if METHODS[name].bits < METHODS[settings.weights].bits]
     usable = [name for name in narrower if request.gpu is None or compute_kind(request.gpu, name) != "none"]
     changes += [(f"{name} weights make it fit", replace(request, weights=name)) for name in usable]
     degrees = [tp for tp in legal_degrees(request.model, _NODE_GPUS, weights=settings.weights, ep=request.ep) if tp > request.tp]
-    wider = next((tp for tp in degrees if _fits(replace(request, tp=tp))), None)
+    wider = next((tp for tp in degrees if _room(replace(request, tp=tp)) >= 1), None)
     if wider is not None:
         changes.append((f"tensor parallelism {wider} makes it fit", replace(request, tp=wider)))
     return changes
