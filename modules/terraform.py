@@ -15,7 +15,7 @@ from inferform.errors import StateError, ToolFailedError
 from inferform.terraform_process import Event, Finished, read_events, read_json, run, running
 from inferform.terraform_tool import Settings, Tool, environment, find_terraform
 
-__all__ = ["Diagnostic", "Settings", "Terraform", "Tool", "find_terraform"]
+__all__ = ["Diagnostic", "Settings", "Terraform", "TerraformError", "Tool", "find_terraform"]
 
 MARKER = "terraform.running"
 _STALE = "Saved plan is stale"
@@ -107,9 +107,22 @@ class Terraform:
         """The process that still changes this stack: terraform outlives a killed Inferform."""
         return running(self.folder / MARKER)
 
-    def events(self, command: str) -> list[Event]:
-        """Events of the last run of `command`, also of one that was cut off."""
-        return read_events(self._log(command).with_suffix(".stdout"))
+    def unfinished(self) -> list[str]:
+        """Addresses whose creation began and never ended in the last apply: terraform itself was killed."""
+        begun: dict[str, None] = {}
+        for event in read_events(self._log("apply").with_suffix(".stdout")):
+            hook = event.get("hook") or {}
+            address = (hook.get("resource") or {}).get("addr", "")
+            if event["type"] == "apply_start" and hook.get("action") == "create":
+                begun[address] = None
+            elif event["type"] in ("apply_complete", "apply_errored"):
+                begun.pop(address, None)
+        return list(begun)
+
+    def forget_unfinished(self) -> None:
+        """Drop the note of the last apply, once what it left is settled."""
+        self._log("apply").with_suffix(".stdout").unlink(missing_ok=True)
+        (self.folder / MARKER).unlink(missing_ok=True)
 
     def _log(self, command: str) -> Path:
         return self.folder / "logs" / command

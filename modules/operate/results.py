@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from inferform.verdict import Verdict
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 Action = Literal["create", "update", "replace", "delete", "forget"]
@@ -31,12 +32,11 @@ class StackPlan(Result):
     """What one stack will do.
 
     `saved`: terraform holds a saved plan and apply runs exactly that. `after`: the stack reads outputs that only exist, or
-    may change, once the stacks in `waits_for` are applied; `changes` is then what apply may do at most. `remove`: the stack
-    is no longer part of the deployment and everything in it goes.
+    may change, once the stacks in `waits_for` are applied; `changes` is then what apply may do at most.
     """
 
     stack: str
-    state: Literal["saved", "after", "remove"]
+    state: Literal["saved", "after"]
     waits_for: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     outputs_change: bool = False
@@ -87,7 +87,7 @@ class PlanResult(Result):
     cost: CostDifference
     risks: tuple[Risk, ...]
     allowed: bool = Field(description="The verdict allows apply.")
-    verdict: dict[str, JsonValue] = Field(description="The policy verdict as its own JSON document.")
+    verdict: Verdict
     warnings: tuple[str, ...] = ()
     adapted: tuple[str, ...] = Field((), description="What was removed from the configuration for this backend; empty on a real cloud.")
 

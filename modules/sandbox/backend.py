@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import boto3
+import boto3  # type: ignore[import-untyped]
 from inferform.operate.backend import Backend
 from inferform.sandbox.adapt import adapt
 from inferform.sandbox.provider import lay_mirror, read_schema

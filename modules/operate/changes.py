@@ -1,0 +1,122 @@
+"""What terraform plans to do, as changes that people can read and that can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from inferform.operate.results import Action, Change, Counts
+from inferform.plan import DeploymentPlan
+
+Json = dict[str, Any]
+# The resources whose nodes are a pool's.
+NODE_TYPES = ("aws_eks_node_group", "aws_autoscaling_group")
+_ACTIONS: dict[tuple[str, ...], Action] = {
+    ("create",): "create",
+    ("update",): "update",
+    ("delete",): "delete",
+    ("forget",): "forget",
+    ("delete", "create"): "replace",
+    ("create", "delete"): "replace",
+}
+_NOTHING: tuple[Any, ...] = (None, [], {}, "")
+# What a second plan of the same stack may do where the first plan showed this: a run in between may have done a part of it,
+# left an object half made (replace), or adopted one that was there (update).
+_WITHIN: dict[str, frozenset[str]] = {
+    "create": frozenset({"create", "update", "replace"}),
+    "update": frozenset({"update"}),
+    "replace": frozenset({"replace", "create", "update", "delete"}),
+    "delete": frozenset({"delete"}),
+    "forget": frozenset({"forget"}),
+}
+
+
+def from_plan(document: Json, before: DeploymentPlan | None, after: DeploymentPlan) -> tuple[Change, ...]:
+    """Changes of a terraform plan (the JSON of `terraform show`), by address; reads and no-ops are left out."""
+    return tuple(sorted((_change(c, before, after) for c in _managed(document) if tuple(c["change"]["actions"]) in _ACTIONS), key=lambda c: c.address))
+
+
+def from_config(config: Json, existing: Iterable[str], before: DeploymentPlan | None, after: DeploymentPlan) -> tuple[Change, ...]:
+    """What a stack that cannot be planned yet will create and delete, from its configuration and the addresses in its state.
+
+    Resources that exist already may change as well; nothing is shown for them, so apply will not change them.
+    """
+    wanted = {f"{kind}.{name}": kind for kind, named in config.get("resource", {}).items() for name in named}
+    there = set(existing)
+    rows: list[tuple[str, str, Action]] = [(a, kind, "create") for a, kind in wanted.items() if a not in there]
+    rows += [(a, a.split(".")[-2], "delete") for a in there if a not in wanted]
+    return tuple(sorted((Change(address=a, type=k, action=act, **_pool(k, a, act, before, after)) for a, k, act in rows), key=lambda c: c.address))
+
+
+def outputs_change(document: Json) -> bool:
+    """True when applying the plan may change what other stacks read."""
+    return any(c["actions"] != ["no-op"] for c in document.get("output_changes", {}).values())
+
+
+def count(changes: Iterable[Change]) -> Counts:
+    """Changes by what happens."""
+    actions = [c.action for c in changes]
+    return Counts(**{name: actions.count(name) for name in ("create", "update", "replace", "delete")})
+
+
+def add(counts: Iterable[Counts]) -> Counts:
+    """The sum of counts."""
+    rows = list(counts)
+    return Counts(**{name: sum(getattr(c, name) for c in rows) for name in ("create", "update", "replace", "delete")})
+
+
+def beyond(shown: Iterable[Change], found: Iterable[Change]) -> list[str]:
+    """Sentences for what `found` does that `shown` did not; empty when everything was shown."""
+    known = {c.address: c for c in shown}
+    said = []
+    for change in found:
+        before = known.get(change.address)
+        if before is None or change.action not in _WITHIN[before.action]:
+            said.append(f"{change.action} {change.address}" + (f" (shown: {before.action})" if before else " (not shown)"))
+        elif before.action == "update" and not set(change.attributes) <= set(before.attributes):
+            said.append(f"update {', '.join(sorted(set(change.attributes) - set(before.attributes)))} of {change.address} (not shown)")
+    return said
+
+
+def _managed(document: Json) -> Iterator[Json]:
+    return (c for c in document.get("resource_changes", []) if c.get("mode") == "managed")
+
+
+def _change(raw: Json, before: DeploymentPlan | None, after: DeploymentPlan) -> Change:
+    action = _ACTIONS[tuple(raw["change"]["actions"])]
+    return Change(
+        # An object that a replacement left behind is deleted under the address of its successor.
+        address=raw["address"] + (f" (deposed {raw['deposed']})" if raw.get("deposed") else ""),
+        type=raw["type"],
+        action=action,
+        attributes=_attributes(raw["change"], action),
+        **_pool(raw["type"], raw["address"], action, before, after),
+    )
+
+
+def _attributes(change: Json, action: Action) -> tuple[str, ...]:
+    if action == "replace":
+        return tuple(sorted({str(path[0]) for path in change.get("replace_paths", []) if path}))
+    if action != "update":
+        return ()
+    old, new, unknown = change.get("before") or {}, change.get("after") or {}, change.get("after_unknown") or {}
+    return tuple(sorted(name for name in {*old, *new, *unknown} if not same(old.get(name), new.get(name)) or unknown.get(name) not in (None, False, [], {})))
+
+
+def same(old: Any, new: Any) -> bool:
+    """Equal, or both nothing: providers write null and empty for the same thing."""
+    return bool(old == new) or (old in _NOTHING and new in _NOTHING)
+
+
+def _pool(kind: str, address: str, action: Action, before: DeploymentPlan | None, after: DeploymentPlan) -> Mapping[str, Any]:
+    """Model, pool and steady nodes of a resource that holds the nodes of a pool."""
+    if kind not in NODE_TYPES:
+        return {}
+    name = address.rsplit(".", maxsplit=1)[-1]
+    for source in (after, before) if action == "create" else (before, after):
+        for model, _, pool, planned in source.pool_items() if source else ():
+            key = f"{model}-{pool}"
+            # A pool's groups carry its name; one for a capacity block has the block's id behind it.
+            if name == key or name.startswith(f"{key}-cr-"):
+                return {"model": model, "pool": pool, "nodes": planned.nodes.steady}
+    return {}

@@ -1,0 +1,129 @@
+"""Drift: what changed in the cloud since the last apply, behind Terraform's back. Changes nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inferform.operate import lock, record
+from inferform.operate.audit import Actor
+from inferform.operate.backend import Backend
+from inferform.operate.changes import same
+from inferform.operate.folder import CONFIG, Folder
+from inferform.operate.prepare import prepare, runs, size
+from inferform.operate.progress import Progress, silent
+from inferform.operate.results import AttributeDrift, DriftedResource, DriftResult
+from inferform.operate.stack_run import StackRun
+from inferform.operate.steps import Steps
+from inferform.terraform import find_terraform
+
+if TYPE_CHECKING:
+    from inferform.operate.steps import Source
+
+Json = dict[str, Any]
+_LONGEST = 200
+# Who owns an attribute that the stacks leave alone.
+_OWNERS = {"scaling_config[0].desired_size": "the node autoscaler", "desired_capacity": "the node autoscaler"}
+
+
+def drift(source: Source, out: Path | None, progress: Progress = silent, *, backend: Backend, actor: Actor, steps: Steps | None = None) -> DriftResult:
+    """Compare the cloud with the state of every stack, as it was applied from this folder, else as the spec is now.
+
+    A change of an attribute that the stack leaves to another owner (lifecycle.ignore_changes: the node count that an
+    autoscaler sets) is expected and not drift.
+    """
+    tool = find_terraform(backend.settings)
+    steps = steps or Steps()
+    sized, folder = size(source, steps, out, progress)
+    found: list[DriftedResource] = []
+    warnings: list[str] = []
+    with lock.hold(folder.lock, "drift", actor.when):
+        names = applied_stacks(folder)
+        if names is None:
+            prepared = prepare(source, folder, sized, steps=steps, backend=backend, progress=progress)
+            names = list(prepared.configs)
+            for name, run in runs(names, folder, backend, tool, progress, live=True).items():
+                run.write(prepared.configs[name])
+            warnings.append("Nothing was applied from this folder; the state is compared with the spec as it is now.")
+        for run in runs(names, folder, backend, tool, progress, live=True).values():
+            warnings += run.open()
+            if not run.terraform.resources():
+                continue
+            _, document = run.plan("drift.tfplan", refresh_only=True, phase="drift")
+            (run.folder / "drift.tfplan").unlink(missing_ok=True)
+            found += _drifted(run, document)
+    drifted = [r for r in found if r.owner is None]
+    return DriftResult(
+        name=sized.name,
+        environment=sized.environment,
+        folder=str(folder.root),
+        drifted=bool(drifted),
+        resources=tuple(drifted),
+        expected=tuple(r for r in found if r.owner is not None),
+        stacks=tuple(names),
+        warnings=tuple(warnings),
+    )
+
+
+def applied_stacks(folder: Folder) -> list[str] | None:
+    """Stacks that were applied from this folder, in apply order; None when none were."""
+    last = record.read_record(folder.applied_record)
+    return list(last.dependencies) if last else None
+
+
+def _drifted(run: StackRun, document: Json) -> list[DriftedResource]:
+    """The changes of a refresh-only plan that mean something, by address."""
+    config = json.loads((run.folder / CONFIG).read_text(encoding="utf-8"))
+    rows = []
+    for raw in sorted(document.get("resource_drift", []), key=lambda r: str(r["address"])):
+        change = raw["change"]
+        if raw.get("mode") != "managed" or change["actions"] == ["no-op"]:
+            continue
+        deleted = change["actions"] == ["delete"]
+        hidden = (change.get("before_sensitive"), change.get("after_sensitive"))
+        attributes = [] if deleted else _differences(change.get("before"), change.get("after"), "", hidden)
+        if not deleted and not attributes:
+            continue
+        ours = _left_to_others(config, raw)
+        others = [a for a in attributes if any(a.path == p or a.path.startswith((f"{p}.", f"{p}[")) for p in ours)]
+        base = {"stack": run.stack, "address": raw["address"], "type": raw["type"]}
+        if others:
+            owners = sorted({_OWNERS.get(a.path, "another owner (lifecycle.ignore_changes)") for a in others})
+            rows.append(DriftedResource(**base, change="updated", attributes=tuple(others), owner=", ".join(owners)))
+        rest = tuple(a for a in attributes if a not in others)
+        if deleted or rest:
+            rows.append(DriftedResource(**base, change="deleted" if deleted else "updated", attributes=rest))
+    return rows
+
+
+def _left_to_others(config: Json, raw: Json) -> list[str]:
+    """Paths that the configuration of a resource leaves to another owner."""
+    body = config.get("resource", {}).get(raw["type"], {}).get(raw["name"], {})
+    return [str(path) for path in body.get("lifecycle", {}).get("ignore_changes", [])]
+
+
+def _differences(old: Any, new: Any, path: str, hidden: tuple[Any, Any]) -> list[AttributeDrift]:
+    """Every leaf that differs, in path order."""
+    if same(old, new):
+        return []
+    if True in hidden:
+        return [AttributeDrift(path=path, before="(sensitive)", after="(sensitive)")]
+    if isinstance(old, dict) and isinstance(new, dict):
+        keys = sorted({*old, *new})
+        return [d for k in keys for d in _differences(old.get(k), new.get(k), f"{path}.{k}" if path else k, (_inner(hidden[0], k), _inner(hidden[1], k)))]
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new) and all(isinstance(v, dict) for v in (*old, *new)):
+        pairs = enumerate(zip(old, new, strict=True))
+        return [d for i, (a, b) in pairs for d in _differences(a, b, f"{path}[{i}]", (_inner(hidden[0], i), _inner(hidden[1], i)))]
+    return [AttributeDrift(path=path, before=_short(old), after=_short(new))]
+
+
+def _inner(hidden: Any, key: str | int) -> Any:
+    if isinstance(hidden, dict):
+        return hidden.get(key)
+    return hidden[key] if isinstance(hidden, list) and isinstance(key, int) and key < len(hidden) else None
+
+
+def _short(value: Any) -> Any:
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    return value if len(text) <= _LONGEST else text[:_LONGEST] + "..."
