@@ -32,8 +32,11 @@ COMMANDS: dict[str, str] = {
     "validate": "Check a spec in every environment.",
     "schema": "Print the JSON Schema of a spec.",
     "size": "Size a deployment.",
+    "cost": "Price a deployment by pool.",
     "memory": "Plan the memory of one GPU.",
     "estimate": "Estimate latency and throughput of one replica.",
+    "render": "Render the Kubernetes objects of a deployment.",
+    "synth": "Write the Terraform configuration of a deployment.",
     "breakeven": "Compare an own fleet with a managed API.",
 }
 

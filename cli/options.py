@@ -23,6 +23,16 @@ Engine = Annotated[str | None, typer.Option("--engine", help="Serving engine: vl
 EngineVersion = Annotated[str | None, typer.Option("--engine-version", help="Engine version.", show_default="the catalogue's")]
 Batch = Annotated[str | None, typer.Option("--batch", metavar="FILE|-", help="Answer JSON lines instead: one request a line.", show_default=False)]
 
+WorkFolder = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", metavar="DIR", help="Folder of this deployment and environment.", show_default=".inferform/NAME/ENV"),
+]
+Sandbox = Annotated[str | None, typer.Option("--sandbox", metavar="URL", help="Work against the double of AWS at this address.", show_default=False)]
+Waivers = Annotated[Path | None, typer.Option("--waivers", metavar="FILE", help="Waivers with owner, reason and expiry.", show_default=False)]
+
+Strict = Annotated[bool, typer.Option("--strict", help="What is only known after apply denies too.")]
+Policies = Annotated[list[Path] | None, typer.Option("--policy", metavar="DIR", help="Folder of own rules; may be repeated.", show_default=False)]
+
 
 @contextmanager
 def as_options(**names: str) -> Iterator[None]:

@@ -39,7 +39,7 @@ def _model(name: str, model: ModelPlan) -> str:
     rows = [
         (
             pool_name, pool.instance_type, hardware_text(pool), str(pool.tp), str(pool.pp), count_text(pool.nodes), count_text(pool.replicas),
-            f"{pool.ttft_ms.p95:,.0f} ms", f"{pool.tpot_ms.p95:,.1f} ms", f"{pool.requests_per_s:,.2f}",
+            f"{pool.ttft_ms.p95:,.0f} ms", f"{pool.tpot_ms.p95:,.1f} ms" if model.task == "generate" else "-", f"{pool.requests_per_s:,.2f}",
         )
         for pool_name, pool in pools
     ]  # fmt: skip
