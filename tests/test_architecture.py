@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,20 @@ ALLOWED: dict[str, set[str]] = {
     "inferform.spec": {"inferform.quantities", "inferform.names", "inferform.spec_platform"},
     "inferform.catalog": {"inferform.errors", "inferform.catalog"},
     "inferform.sizing": {"inferform.errors", "inferform.quantities", "inferform.catalog", "inferform.plan", "inferform.sizing"},
+    "inferform.measurements": {"inferform.errors", "inferform.measurements"},
     "inferform.engines": {"inferform.errors", "inferform.plan", "inferform.quantities", "inferform.engines", "inferform.labels"},
+    "inferform.spec_platform": {"inferform.quantities", "inferform.names"},
     "inferform.planning": {
-        "inferform", "inferform.errors", "inferform.quantities", "inferform.catalog", "inferform.plan", "inferform.sizing", "inferform.spec",
-        "inferform.engines", "inferform.planning",
+        "inferform",
+        "inferform.errors",
+        "inferform.quantities",
+        "inferform.catalog",
+        "inferform.plan",
+        "inferform.sizing",
+        "inferform.spec",
+        "inferform.spec_platform",
+        "inferform.engines",
+        "inferform.planning",
     },
     "inferform.render": {"inferform.errors", "inferform.plan", "inferform.quantities", "inferform.engines", "inferform.labels", "inferform.render"},
     "inferform.stacks": {"inferform.errors", "inferform.plan", "inferform.labels", "inferform.stacks"},
@@ -34,8 +45,17 @@ ALLOWED: dict[str, set[str]] = {
 }
 # An outside library that only one part may import.
 ONLY = {
-    "cdktf": "inferform.stacks", "cdktn": "inferform.stacks", "constructs": "inferform.stacks", "jsii": "inferform.stacks", "regopy": "inferform.policy",
-    "moto": "inferform.sandbox", "typer": "inferform.cli", "click": "inferform.cli", "rich": "inferform.cli", "jinja2": "inferform.render",
+    "cdktf": "inferform.stacks",
+    "cdktn": "inferform.stacks",
+    "constructs": "inferform.stacks",
+    "jsii": "inferform.stacks",
+    "regopy": "inferform.policy",
+    "moto": "inferform.sandbox",
+    "typer": "inferform.cli",
+    "click": "inferform.cli",
+    "rich": "inferform.cli",
+    "jinja2": "inferform.render",
+    "matplotlib": "inferform.sizing",
 }
 
 
@@ -86,7 +106,9 @@ def test_imports_flow_one_way(module: str) -> None:
     wrong = [
         f"{MODULES[module].relative_to(ROOT)}:{line} imports {name}"
         for line, name, _ in imports(MODULES[module])
-        if (name == "inferform" or name.startswith("inferform.")) and name != part and not (name == "inferform" and "inferform" in allowed)
+        if (name == "inferform" or name.startswith("inferform."))
+        and name != part
+        and not (name == "inferform" and "inferform" in allowed)
         and part_of(name, allowed - {"inferform"}) is None
     ]
     assert [] == wrong
@@ -111,9 +133,7 @@ def test_heavy_libraries_are_imported_late(module: str) -> None:
         return
     heavy = ("inferform.stacks", "inferform.sandbox", "boto3", "botocore", "moto", "google", "pulumi", "cdktf", "cdktn", "regopy")
     wrong = [
-        f"{MODULES[module].relative_to(ROOT)}:{line} imports {name}"
-        for line, name, early in imports(MODULES[module])
-        if early and part_of(name, set(heavy))
+        f"{MODULES[module].relative_to(ROOT)}:{line} imports {name}" for line, name, early in imports(MODULES[module]) if early and part_of(name, set(heavy))
     ]
     assert [] == wrong
 
@@ -126,7 +146,10 @@ def test_only_the_cli_prints_exits_or_reads_the_environment(module: str) -> None
         assert MODULES[module].exists()
         return
     text = MODULES[module].read_text(encoding="utf-8")
-    found = [f"{MODULES[module].relative_to(ROOT)}:{text[: m.start()].count(chr(10)) + 1} {m.group()}" for m in re.finditer(r"(?<![\w.])print\(|sys\.exit\(|os\.environ\b|os\.getenv\(", text)]
+    found = [
+        f"{MODULES[module].relative_to(ROOT)}:{text[: m.start()].count(chr(10)) + 1} {m.group()}"
+        for m in re.finditer(r"(?<![\w.])print\(|sys\.exit\(|os\.environ\b|os\.getenv\(", text)
+    ]
     assert [] == found
 
 
@@ -144,8 +167,26 @@ def test_no_room_without_a_name() -> None:
 
 def test_the_house_is_complete() -> None:
     """The folders and files that users and CI rely on are at the root."""
-    wanted = ["stacks", "modules", "templates", "cli", "policies", "tests", "examples", "cdktf.json", "pyproject.toml", "README.md", "ARCHITECTURE.md", "CHANGELOG.md",
-              "LICENSE", "NOTICE", "Makefile", ".ci/run", "requirements.lock", "requirements-dev.lock"]
+    wanted = [
+        "stacks",
+        "modules",
+        "templates",
+        "cli",
+        "policies",
+        "tests",
+        "examples",
+        "cdktf.json",
+        "pyproject.toml",
+        "README.md",
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "LICENSE",
+        "NOTICE",
+        "Makefile",
+        ".ci/run",
+        "requirements.lock",
+        "requirements-dev.lock",
+    ]
     assert [] == [name for name in wanted if not (ROOT / name).exists()]
 
 
@@ -155,3 +196,14 @@ def test_locks_name_no_registry_host() -> None:
         text = (ROOT / name).read_text(encoding="utf-8")
         assert "--hash=sha256:" in text
         assert "://" not in text
+
+
+def test_every_package_is_declared() -> None:
+    """Each folder of code is in pyproject's package list; setuptools cannot find them through the folder map."""
+    declared = set(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"])
+    found = {
+        ".".join([package, *path.parent.relative_to(ROOT / folder).parts])
+        for folder, package in FOLDERS.items()
+        for path in (ROOT / folder).rglob("__init__.py")
+    }
+    assert found == declared
