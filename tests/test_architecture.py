@@ -25,7 +25,6 @@ ALLOWED: dict[str, set[str]] = {
     "inferform.sizing": {"inferform.errors", "inferform.quantities", "inferform.catalog", "inferform.plan", "inferform.sizing"},
     "inferform.measurements": {"inferform.errors", "inferform.measurements"},
     "inferform.engines": {"inferform.errors", "inferform.plan", "inferform.quantities", "inferform.engines", "inferform.labels"},
-    "inferform.spec_platform": {"inferform.quantities", "inferform.names"},
     "inferform.planning": {
         "inferform",
         "inferform.errors",
