@@ -216,7 +216,7 @@ def _gated_delta(config: Config, h: int, at: str) -> Iterator[Tensor]:
     value_dim = values * value_head
     kernel = config.whole("linear_conv_kernel_dim", default=4, high=1_000)
     yield Tensor(f"{at}.in_proj_qkv", "linear", 2 * key_dim + value_dim, h, "rows")
-    yield Tensor(f"{at}.in_proj_z", "linear", value_dim, h, "rows")
+    yield Tensor(f"{at}.in_proj_z", "linear", value_dim, h, "heads", head_rows=value_head)
     yield Tensor(f"{at}.in_proj_ba", "router", 2 * values, h, "rows")
     yield Tensor(f"{at}.conv1d", "norm", 2 * key_dim + value_dim, kernel, "rows")
     yield Tensor(f"{at}.norm", "norm", 1, 2 * values + value_head, "replicated")
@@ -231,7 +231,7 @@ def _kda(config: Config, h: int, at: str) -> Iterator[Tensor]:
     width = heads * dim
     yield Tensor(f"{at}.qkv_proj", "linear", 3 * width, h, "rows")
     yield Tensor(f"{at}.conv1d", "norm", 3 * width, linear.whole("short_conv_kernel_size", default=4, high=1_000), "rows")
-    yield Tensor(f"{at}.b_proj", "router", heads, h, "rows")
+    yield Tensor(f"{at}.b_proj", "router", heads, h, "heads")
     yield Tensor(f"{at}.f_a_proj", "linear", dim, h, "replicated")
     yield Tensor(f"{at}.f_b_proj", "linear", width, dim, "rows")
     if linear.flag("use_full_rank_gate", default=False):

@@ -9,7 +9,7 @@ from functools import lru_cache
 from inferform.sizing.activation import activation_bytes
 from inferform.sizing.kv_cache import CachePool, cache_pool
 from inferform.sizing.memory_constants import GIB, NEWEST, Version, constants, has
-from inferform.sizing.memory_settings import Settings
+from inferform.sizing.memory_settings import Settings, profiles_chunks
 from inferform.sizing.runtime import cuda_graph_bytes, non_torch_bytes
 from inferform.sizing.weights import pipeline_stages, sharded_weights, tied_copy_bytes
 
@@ -52,7 +52,8 @@ def _rank(settings: Settings, start: int, end: int) -> RankNeed:
     last = end == request.model.layers
     sharded = sharded_weights(request.model, settings.weights, request.tp, request.ep)
     weights = sharded.stage(start, end) + (tied_copy_bytes(request.model, request.tp) if last and request.pp > 1 else 0)
-    activation, runtime = _demands(settings, samples=last)
+    samples = last and not (request.engine == "vllm" and profiles_chunks(settings.version, settings.max_model_len))
+    activation, runtime = _demands(settings, samples=samples)
     grouped = request.engine != "vllm" or has("hybrid_block_groups", settings.version)
     pool = cache_pool(request.model, request.tp, request.kv_cache, start, end, grouped=grouped)
     available = settings.budget_bytes - weights - activation - runtime

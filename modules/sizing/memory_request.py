@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from inferform.catalog.gpus import find_gpu
@@ -125,7 +126,8 @@ def _model(given: Mapping[str, Any], problems: list[Problem]) -> Model | None:
     try:
         return find_model(value)
     except InputError as err:
-        problems.extend(err.problems)
+        # The look-up names the field of a spec; here it is an option.
+        problems.extend(replace(problem, field="model") if problem.field == "source" else problem for problem in err.problems)
         return None
 
 

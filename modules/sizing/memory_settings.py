@@ -12,6 +12,8 @@ from inferform.sizing.runtime import default_interconnect
 
 _LARGE_CARD_BYTES = 70 * GIB
 _A100_BYTES = 80 * GIB
+_FIRST_ENGINE_CHUNK = 2048
+_FIRST_ENGINE_WHOLE = 32768
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +109,21 @@ def default_utilization(engine: str, version: Version | None) -> float:
     return 0.92 if version is not None and has("utilization_092", version) else 0.90
 
 
+def profiles_chunks(version: Version | None, length: int) -> bool:
+    """Whether the first engine (before 0.8) profiles one chunk without sampling, as it did above 32,768 tokens of context.
+
+    Below that it profiles a whole context with sampling; later engines always sample.
+    """
+    return version is not None and not has("one_engine_loop", version) and length > _FIRST_ENGINE_WHOLE
+
+
 def _batch_defaults(request: MemoryRequest, device: int, version: Version | None, length: int) -> tuple[int, int]:
     """(sequences, batched tokens) of one step when the request leaves them open."""
     if request.engine == "tensorrt-llm":
         own = constants()["tensorrt-llm"]
         return own["max_batch_size"], own["max_num_tokens"]
     if request.engine == "vllm" and version is not None and not has("one_engine_loop", version):
-        # The first engine profiles a whole context.
-        return 256, max(length, 2048)
+        return 256, _FIRST_ENGINE_CHUNK if profiles_chunks(version, length) else max(length, _FIRST_ENGINE_CHUNK)
     # vLLM gives its larger defaults to cards of 70 GiB and more, except the A100, where they lowered throughput.
     large = device >= _LARGE_CARD_BYTES and not _may_be_a100(request, device)
     tokens = 8192 if large else 2048

@@ -51,41 +51,40 @@ def check_parallelism(
     engine_version: str | None = None,
     field: str = "parallelism",
 ) -> list[Problem]:
-    """What forbids these degrees, each with the legal ones; empty when nothing does.
+    """What forbids these degrees, each with the legal ones; empty when nothing does. `field` is the path above the fields named.
 
     FC-01 heads, FC-02 padded vocabulary, FC-04 blocks of an FP8 checkpoint.
     """
     problems = []
+    above = f"{field}." if field else ""
     legal = tuple(str(degree) for degree in legal_degrees(model, gpus_per_node, weights=weights, ep=ep))
     fix = f"choose tp from {', '.join(legal)}"
     heads, kv_heads = _uneven_heads(model, tp), _uneven_kv_heads(model, tp)
     if heads is not None:
         problems.append(
-            Problem(
-                f"{heads} attention heads cannot be split over {tp} GPUs: {heads} % {tp} = {heads % tp}", f"{field}.tp", value=str(tp), legal=legal, fix=fix
-            )
+            Problem(f"{heads} attention heads cannot be split over {tp} GPUs: {heads} % {tp} = {heads % tp}", f"{above}tp", value=str(tp), legal=legal, fix=fix)
         )
     elif kv_heads is not None:
         problems.append(
-            Problem(f"{kv_heads} key/value heads can neither be split nor copied evenly over {tp} GPUs", f"{field}.tp", value=str(tp), legal=legal, fix=fix)
+            Problem(f"{kv_heads} key/value heads can neither be split nor copied evenly over {tp} GPUs", f"{above}tp", value=str(tp), legal=legal, fix=fix)
         )
     padded = padded_vocab(model.vocab)
     if padded % tp:
         message = f"the vocabulary of {model.vocab}, padded to {padded}, cannot be split over {tp} GPUs: {padded} % {tp} = {padded % tp}"
-        problems.append(Problem(message, f"{field}.tp", value=str(tp), legal=legal, fix=fix))
+        problems.append(Problem(message, f"{above}tp", value=str(tp), legal=legal, fix=fix))
     if not pads_partial_blocks(engine_version):
         problems += [
-            Problem(message, f"{field}.tp", value=str(tp), legal=legal, fix=_instead(model, tp * pp, gpus_per_node, weights, ep))
+            Problem(message, f"{above}tp", value=str(tp), legal=legal, fix=_instead(model, tp * pp, gpus_per_node, weights, ep))
             for message in _broken_blocks(model, tp, ep, weights)
         ]
     if pp > model.layers:
         problems.append(
-            Problem(f"{pp} pipeline stages are more than the {model.layers} layers", f"{field}.pp", value=str(pp), fix=f"choose pp up to {model.layers}")
+            Problem(f"{pp} pipeline stages are more than the {model.layers} layers", f"{above}pp", value=str(pp), fix=f"choose pp up to {model.layers}")
         )
     experts = model.moe.experts if model.moe is not None else 0
     if ep > 1 and ep > experts:
         what = f"{ep} expert-parallel ranks are more than the {experts} experts" if experts else "the model has no experts to spread"
-        problems.append(Problem(what, f"{field}.ep", value=str(ep), fix=f"choose ep up to {experts}" if experts else "leave ep at 1"))
+        problems.append(Problem(what, f"{above}ep", value=str(ep), fix=f"choose ep up to {experts}" if experts else "leave ep at 1"))
     return problems
 
 

@@ -173,6 +173,12 @@ def test_sglang_keeps_activations_outside_its_static_share() -> None:
     assert 16.46 == pytest.approx(plan.kv_cache_bytes_per_gpu / GIB, abs=0.5)
 
 
+def test_first_engine_profiles_a_chunk_of_a_long_context() -> None:
+    """Before 0.8 a context above 32,768 was profiled by one chunk without sampling: 0.1 to 0.3 GiB instead of the sampler's 1.2."""
+    short, long = (_plan("Qwen/Qwen2.5-14B-Instruct", "A100", tp=2, engine_version="0.7.3", max_model_len=n) for n in (2048, 131072))
+    assert short.activation_bytes_per_gpu > 1.2 * GIB and long.activation_bytes_per_gpu < 0.3 * GIB
+
+
 def test_own_precision_of_a_checkpoint() -> None:
     """The checkpoint's statement wins, then its 16-bit type."""
     assert ("fp8", "mxfp4", "bf16", "fp16") == tuple(

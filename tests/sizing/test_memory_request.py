@@ -34,7 +34,7 @@ def test_every_problem_is_told_at_once() -> None:
     """Unknown key, wrong type, bad choice, bad share, bad version and unknown model come in one error."""
     with pytest.raises(InputError) as caught:
         parse({"model": "nope", "gpu": "H100", "tp": "4", "weights": "fp7", "gpu_memory_utilization": 2, "engine_version": "new", "colour": "red"})
-    assert {"source", "tp", "weights", "gpu_memory_utilization", "engine_version", "colour"} == {p.field for p in caught.value.problems}
+    assert {"model", "tp", "weights", "gpu_memory_utilization", "engine_version", "colour"} == {p.field for p in caught.value.problems}
 
 
 def test_null_counts_as_left_out() -> None:
@@ -58,7 +58,7 @@ def test_no_card_and_no_memory() -> None:
 
 def test_illegal_degree_is_refused() -> None:
     """64 heads cannot be split over 3 GPUs."""
-    with pytest.raises(InputError, match="64 attention heads"):
+    with pytest.raises(InputError, match="tp: 64 attention heads"):
         parse({**OPTIONS, "tp": 3})
 
 

@@ -75,6 +75,12 @@ def test_fc04_only_for_block_quantized_checkpoints() -> None:
     assert 8 == max(legal_degrees(find_model("deepseek-ai/DeepSeek-R1"), 8))
 
 
+def test_linear_heads_count_too() -> None:
+    """Qwen3-Next has 16 query heads and 32 heads in its linear layers; both must be cut evenly."""
+    assert (1, 2, 4, 8) == legal_degrees(find_model("Qwen/Qwen3-Next-80B-A3B-Instruct"), 8)
+    assert check_parallelism(find_model("Qwen/Qwen3-Next-80B-A3B-Instruct"), tp=32)
+
+
 def test_pipeline_and_experts_have_bounds() -> None:
     """More stages than layers, more expert ranks than experts, and experts in a dense model are refused."""
     assert ["parallelism.pp"] == [p.field for p in check_parallelism(llama(), tp=1, pp=33)]
