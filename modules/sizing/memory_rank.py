@@ -11,7 +11,7 @@ from inferform.sizing.kv_cache import CachePool, cache_pool
 from inferform.sizing.memory_constants import GIB, NEWEST, Version, constants, has
 from inferform.sizing.memory_settings import Settings, profiles_chunks
 from inferform.sizing.runtime import cuda_graph_bytes, non_torch_bytes
-from inferform.sizing.weights import pipeline_stages, sharded_weights, tied_copy_bytes
+from inferform.sizing.weights import pipeline_stages, stage_bytes
 
 # The last vLLM version with the large sampler peak.
 _BEFORE_LEAN_SAMPLER: Version = (0, 16, 0)
@@ -50,8 +50,7 @@ def holds_one_request(settings: Settings, need: RankNeed) -> bool:
 def _rank(settings: Settings, start: int, end: int) -> RankNeed:
     request = settings.request
     last = end == request.model.layers
-    sharded = sharded_weights(request.model, settings.weights, request.tp, request.ep)
-    weights = sharded.stage(start, end) + (tied_copy_bytes(request.model, request.tp) if last and request.pp > 1 else 0)
+    weights = stage_bytes(request.model, settings.weights, tp=request.tp, ep=request.ep, start=start, end=end)
     samples = last and not (request.engine == "vllm" and profiles_chunks(settings.version, settings.max_model_len))
     activation, runtime = _demands(settings, samples=samples)
     grouped = request.engine != "vllm" or has("hybrid_block_groups", settings.version)

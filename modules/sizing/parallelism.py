@@ -11,6 +11,7 @@ from inferform.sizing.memory_constants import constants
 from inferform.sizing.weights import padded_vocab
 
 
+@lru_cache(maxsize=4096)
 def legal_degrees(model: Model, gpus_per_node: int, *, weights: str = "auto", ep: int = 1) -> tuple[int, ...]:
     """Tensor-parallel degrees that the model allows and that divide a node, smallest first.
 

@@ -60,7 +60,7 @@ class PrecisionCheck:
 def compute_kind(gpu: Gpu, weights: str) -> Compute:
     """Whether the GPU computes in this precision, only stores weights in it, or cannot use it.
 
-    On B300 and GB300 INT8 arithmetic is cut to a few percent, so it counts as not usable there.
+    INT8 is not offered on Blackwell: engines have no kernels for it there, and B300 cuts its INT8 arithmetic to a few percent.
     """
     method = METHODS[weights]
     if gpu.vendor != "nvidia" or gpu.compute_capability is None:

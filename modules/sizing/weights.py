@@ -50,6 +50,7 @@ def allocated(size: int) -> int:
     return size + rest if rest <= MIB else math.ceil(size / 512) * 512
 
 
+@lru_cache(maxsize=1024)
 def pipeline_stages(layers: int, pp: int) -> tuple[tuple[int, int], ...]:
     """(first layer, end) of each stage as vLLM divides them: the rest goes to the stages before the last, which has the head."""
     sizes = [layers // pp] * pp
@@ -102,6 +103,13 @@ def sharded_weights(model: Model, weights: str, tp: int, ep: int = 1) -> Sharded
             for layer in group.indexes:
                 by_layer[layer] += absorbed
     return ShardedWeights(tuple(by_layer), first, last, model.rope_bytes)
+
+
+@lru_cache(maxsize=4096)
+def stage_bytes(model: Model, weights: str, *, tp: int, ep: int, start: int, end: int) -> int:
+    """Bytes on one rank of the pipeline stage that holds layers start..end-1, with the copy of a tied embedding on the last."""
+    own = sharded_weights(model, weights, tp, ep).stage(start, end)
+    return own + (tied_copy_bytes(model, tp) if start > 0 and end == model.layers else 0)
 
 
 def tied_copy_bytes(model: Model, tp: int) -> int:
