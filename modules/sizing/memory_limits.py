@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from inferform.catalog.types import Gpu
 from inferform.quantities import format_bytes
 from inferform.sizing.memory_rank import RankNeed, holds_one_request, tightest_rank
 from inferform.sizing.memory_settings import MemoryRequest, Settings, settle
 from inferform.sizing.parallelism import legal_degrees
-from inferform.sizing.precision import METHODS, compute_kind
+from inferform.sizing.precision import METHODS, check_precision
 
 _NODE_GPUS = 8
 _FEWER_SEQUENCES = 64
@@ -61,10 +62,16 @@ def _changes(settings: Settings) -> list[tuple[str, MemoryRequest]]:
     if request.kv_cache in {"auto", "bf16", "fp16"} and request.model.mla is None:
         changes.append(("kv_cache fp8 makes it fit", replace(request, kv_cache="fp8")))
     narrower = [name for name in ("fp8", "int8", "awq", "nvfp4") if METHODS[name].bits < METHODS[settings.weights].bits]
-    usable = [name for name in narrower if request.gpu is None or compute_kind(request.gpu, name) != "none"]
+    usable = [name for name in narrower if request.gpu is None or _runs(request, request.gpu, name)]
     changes += [(f"{name} weights make it fit", replace(request, weights=name)) for name in usable]
     degrees = [tp for tp in legal_degrees(request.model, _NODE_GPUS, weights=settings.weights, ep=request.ep) if tp > request.tp]
     wider = next((tp for tp in degrees if _room(replace(request, tp=tp)) >= 1), None)
     if wider is not None:
         changes.append((f"tensor parallelism {wider} makes it fit", replace(request, tp=wider)))
     return changes
+
+
+def _runs(request: MemoryRequest, gpu: Gpu, weights: str) -> bool:
+    """Whether the card can serve the model in this precision (FC-05)."""
+    checked = check_precision(request.model, gpu, weights=weights, kv_cache=request.kv_cache, engine=request.engine, engine_version=request.engine_version)
+    return not checked.problems

@@ -139,6 +139,12 @@ def test_remedies_are_single_changes_that_work() -> None:
     assert not any(text.startswith("fp8") for text in limits) and not plan_memory(replace(request, weights="fp8")).fits
 
 
+def test_fc05_no_remedy_that_the_card_cannot_run() -> None:
+    """FC-05: on an A100 a mixture of experts is never told to use FP8, whose expert kernels are missing there."""
+    limits = _plan("Qwen/Qwen3-235B-A22B", "A100", tp=4, max_model_len=8192, engine_version="0.33.0").limits
+    assert not any(text.startswith("fp8 weights") for text in limits) and any(text.startswith("awq weights") for text in limits)
+
+
 def test_no_remedy_is_told_as_such() -> None:
     """405 B on a T4 has no single remedy, and the plan says so."""
     assert "no single change" in _plan("meta-llama/Llama-3.1-405B", "T4", max_model_len=4096, engine_version="0.33.0").limits[-1]
