@@ -38,3 +38,32 @@ def test_all_problems_are_counted(tmp_path: Path, inferform: Run) -> None:
     path = write(tmp_path, TWO.replace("protected: true", "protected: maybe").replace("peak_rps: 2", "peak_rps: 0"))
     lines = inferform("validate", path).err.splitlines()
     assert [f"{path}:8: ", f"{path}:14: ", "2 problems"] == [lines[0][: len(f"{path}:8: ")], lines[1][: len(f"{path}:14: ")], lines[-1]]
+
+
+def test_names_are_looked_up_in_every_environment(tmp_path: Path, inferform: Run) -> None:
+    """An unknown model, GPU, instance type and engine flag are told at once, each at its line, in overlays too."""
+    text = MINIMAL.replace("meta-llama/Llama-3.1-8B-Instruct", "meta-lama/Llama-3.1-8B") + "environments:\n"
+    text += "  a: {models: {llama-8b: {source: Qwen/Qwen3-8B, hardware: {gpus: [H1000]}}}}\n"
+    text += "  b: {models: {llama-8b: {source: Qwen/Qwen3-8B, hardware: {instance_types: [p5.48xlarg]}}}}\n"
+    text += "  c: {models: {llama-8b: {source: Qwen/Qwen3-8B, extra_args: [--seeed, '7']}}}\n"
+    path = write(tmp_path, text)
+    ran = inferform("validate", path, "--format", "json")
+    assert 2 == ran.code
+    found = [(p["line"], p["field"]) for p in ran.error["problems"]]
+    prefix = "models.llama-8b"
+    assert [
+        (5, f"{prefix}.source"),
+        (13, f"environments.a.{prefix}.hardware.gpus"),
+        (14, f"environments.b.{prefix}.hardware.instance_types"),
+        (15, f"environments.c.{prefix}.extra_args"),
+    ] == [(line, field.split("[")[0]) for line, field in found]
+    assert all(p["file"] == str(path) for p in ran.error["problems"])
+
+
+def test_fc01_an_explicit_degree_that_does_not_divide_the_heads_is_refused(tmp_path: Path, inferform: Run) -> None:
+    """FC-01: tp 3 with 32 heads is refused at its line, before anything is written."""
+    path = write(tmp_path, MINIMAL + "    parallelism: {tp: 3}\n")
+    ran = inferform("validate", path)
+    assert 2 == ran.code
+    assert f"{path}:12: models.llama-8b.parallelism" in ran.err
+    assert "32" in ran.err
