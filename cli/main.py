@@ -37,6 +37,10 @@ COMMANDS: dict[str, str] = {
     "estimate": "Estimate latency and throughput of one replica.",
     "render": "Render the Kubernetes objects of a deployment.",
     "synth": "Write the Terraform configuration of a deployment.",
+    "plan": "Plan what apply would do, and save it.",
+    "apply": "Apply exactly the saved plan.",
+    "drift": "Find what changed behind Terraform's back.",
+    "destroy": "Destroy a deployment, stack by stack in reverse order.",
     "breakeven": "Compare an own fleet with a managed API.",
 }
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from inferform.cli.options import Env, Spec
 from inferform.cli.output import Output
-from inferform.errors import InputError
+from inferform.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from inferform.load import LoadedSpec
@@ -39,7 +39,7 @@ def _look_up(loaded: Sequence[LoadedSpec]) -> None:
     from inferform.load import annotate
     from inferform.planning.prepare import prepare
 
-    problems = []
+    problems: list[Problem] = []
     for one in loaded:
         for name, model in one.spec.models.items():
             try:

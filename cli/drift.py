@@ -1,0 +1,30 @@
+"""`inferform drift`."""
+
+from __future__ import annotations
+
+from inferform.cli.options import Env, Sandbox, Spec, WorkFolder
+from inferform.cli.output import Output
+from inferform.errors import EXIT_DIFFERENT, EXIT_DONE
+
+EXAMPLES = (
+    "inferform drift deployment.yaml --env prod",
+    "inferform drift deployment.yaml --env prod --format json",
+)
+
+
+def run(out: Output, spec: Spec, *, env: Env = None, folder: WorkFolder = None, sandbox: Sandbox = None) -> int:
+    """Find what changed behind Terraform's back.
+
+    Ends with 4 where something did. What an autoscaler rightly owns is no drift and listed apart.
+    """
+    from inferform.cli.formats.operate_text import drift_text
+    from inferform.cli.progress import drawn
+    from inferform.cli.session import actor, backend
+    from inferform.load import load_spec, located
+    from inferform.operate.drift import drift
+
+    loaded = load_spec(spec, env)
+    with located(loaded), drawn(out) as progress:
+        result = drift(loaded, folder, progress, backend=backend(sandbox), actor=actor())
+    out.result(result, lambda: drift_text(result))
+    return EXIT_DIFFERENT if result.drifted else EXIT_DONE

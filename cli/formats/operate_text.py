@@ -1,0 +1,95 @@
+"""What plan, apply, drift and destroy did, as reports of at most 100 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from inferform.cli.formats.table import bullets, pairs, table
+from inferform.operate.results import ApplyResult, Counts, DestroyResult, DriftedResource, DriftResult, PlanResult, StackPlan, StackResult
+
+_MOST_CHANGES = 40
+
+
+def plan_result_text(result: PlanResult) -> str:
+    """Changes, cost, risks and verdict of a saved plan, and what to run next."""
+    head = f"{result.name} in {result.environment}: {'first plan' if result.first else 'plan'} {result.digest[:12]} in {result.folder}"
+    parts = [head, _changes(result.stacks), _cost(result)]
+    if result.risks:
+        parts.append("Risks\n" + bullets([f"{r.level}: {r.message}{f'; {r.remedy}' if r.remedy else ''} ({r.address})" for r in result.risks]))
+    parts += _lists(("Removed for this backend", result.adapted), ("Warnings", result.warnings))
+    denied = [f"{f.id} {f.address}: {f.message}; {f.remedy}" for f in result.verdict.findings if result.verdict.denies(f)]
+    parts += _lists(("Denied", tuple(denied)))
+    parts.append(f"{_total(result.counts)}. The verdict {'allows' if result.allowed else 'denies'} it.")
+    return "\n\n".join(parts)
+
+
+def apply_text(result: ApplyResult) -> str:
+    """What was applied, stack by stack."""
+    resumed = ", completing an interrupted apply" if result.resumed else ""
+    head = f"{result.name} in {result.environment}: applied plan {result.digest[:12]}{resumed}"
+    return "\n\n".join([head, _stacks(result.stacks), *_lists(("Warnings", result.warnings)), f"{_total(result.counts)}."])
+
+
+def destroy_text(result: DestroyResult) -> str:
+    """What was destroyed, in the order in which it went."""
+    head = f"{result.name} in {result.environment}: destroyed"
+    return "\n\n".join([head, _stacks(result.stacks), *_lists(("Warnings", result.warnings)), f"{_total(result.counts)}."])
+
+
+def drift_text(result: DriftResult) -> str:
+    """Resources that are not as they were applied, with the values."""
+    head = f"{result.name} in {result.environment}: {'drift' if result.drifted else 'no drift'} in {len(result.stacks)} stacks"
+    parts = [head]
+    if result.resources:
+        parts.append("\n".join(_drifted(r) for r in result.resources))
+    if result.expected:
+        parts.append("Changed by their owners\n" + bullets([f"{r.stack}/{r.address}: {r.owner}" for r in result.expected]))
+    return "\n\n".join([*parts, *_lists(("Warnings", result.warnings))])
+
+
+def _changes(stacks: tuple[StackPlan, ...]) -> str:
+    rows = [(s.stack, c.action, c.address, ", ".join(c.attributes)) for s in stacks for c in s.changes]
+    if not rows:
+        return "No changes."
+    shown = table(("stack", "action", "resource", "attributes"), rows[:_MOST_CHANGES])
+    more = f"\nand {len(rows) - _MOST_CHANGES} more; --format json lists them all" if len(rows) > _MOST_CHANGES else ""
+    waiting = [
+        f"{s.stack}: at most these; its values are only known once {', '.join(s.waits_for)} is applied" for s in stacks if s.state == "after" and s.waits_for
+    ]
+    return shown + more + (f"\n{bullets(waiting)}" if waiting else "")
+
+
+def _cost(result: PlanResult) -> str:
+    cost = result.cost
+    before = "nothing" if cost.before_usd_per_month is None else f"${cost.before_usd_per_month:,.0f}"
+    budget = f" (budget ${cost.budget_usd_per_month:,.0f})" if cost.budget_usd_per_month is not None else ""
+    rows = [("a month", f"${cost.after_usd_per_month:,.0f}{budget}, before {before}: {_signed(cost.difference_usd_per_month)}")]
+    rows += [
+        (pool, f"{_signed(after - before_usd)}: ${before_usd:,.0f} to ${after:,.0f}")
+        for pool, (before_usd, after) in sorted(cost.by_pool_usd_per_month.items())
+    ]
+    return "Cost\n" + pairs(rows)
+
+
+def _signed(usd: float) -> str:
+    return f"{'-' if usd < 0 else '+'}${abs(usd):,.0f}"
+
+
+def _total(counts: Counts) -> str:
+    said: Mapping[str, int] = counts.model_dump()
+    return ", ".join(f"{number} to {action}" for action, number in said.items() if number) or "nothing to change"
+
+
+def _stacks(stacks: tuple[StackResult, ...]) -> str:
+    rows = [(s.stack, s.state.replace("_", " "), *(str(n) for n in s.counts.model_dump().values()), f"{s.seconds:,.0f} s") for s in stacks]
+    return table(("stack", "state", "create", "update", "replace", "delete", "time"), rows, right=(2, 3, 4, 5, 6)) if rows else "No stacks."
+
+
+def _drifted(resource: DriftedResource) -> str:
+    head = f"{resource.stack}/{resource.address} {resource.change}"
+    lines = [f"{a.path}: {a.before} became {a.after}" for a in resource.attributes]
+    return f"{head}\n{bullets(lines)}" if lines else head
+
+
+def _lists(*sections: tuple[str, tuple[str, ...]]) -> list[str]:
+    return [f"{title}\n{bullets(items)}" for title, items in sections if items]
