@@ -81,18 +81,22 @@ class Prompt:
     steps: int
 
 
-def prompt_cost(costs: StepCosts, tokens: float, cached: float, *, decode: float, context: float, step_tokens: int) -> Prompt:
+def prompt_cost(costs: StepCosts, tokens: float, cached: float, *, decode: float, context: float, step_tokens: int, company: float = 1.0) -> Prompt:
     """What a prompt costs with `decode` sequences running beside it, in as many steps as the token budget makes it.
 
-    `cached` tokens of the prefix come from the cache: they cost attention, not matrix products. Chunks follow each other through the
-    pipeline stages, so the last one leaves `stages - 1` steps after the last of them entered.
+    `cached` tokens of the prefix come from the cache: they cost attention, not matrix products. Short prompts share their step
+    with `company - 1` others like them. Chunks follow each other through the pipeline stages, so the last one leaves
+    `stages - 1` steps after it entered.
     """
     new = max(1.0, tokens - cached)
     beside = decode / costs.stages
-    steps = max(1, math.ceil(new / max(1.0, step_tokens - beside)))
+    room = max(1.0, step_tokens - beside)
+    steps = max(1, math.ceil(new / room))
+    chunk = new / steps
+    carried = chunk if steps > 1 else min(room, chunk * max(1.0, company))
     # The middle of the run stands for all chunks: attention grows linearly, so the mean is exact.
-    one = step_s(costs, decode=beside, context=context, prompt=new / steps, prompt_context=cached + new / 2, prompts=1 / steps)
-    return Prompt((steps + costs.stages - 1) * one, steps * one, steps)
+    one = step_s(costs, decode=beside, context=context, prompt=carried, prompt_context=cached + new / 2, prompts=carried / chunk / steps)
+    return Prompt((steps + costs.stages - 1) * one, steps * one * chunk / carried, steps)
 
 
 def decode_s(costs: StepCosts, sequences: float, context: float) -> float:
@@ -195,7 +199,8 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """The steady state at one arrival rate; seconds. `extra` is what one prompt adds to the running streams' time."""
+    """The steady state at one arrival rate; seconds. `extra` is what one prompt adds to the running streams' time, `company` how many
+    prompts share a step."""
 
     rate: float
     running: float
@@ -204,6 +209,7 @@ class _State:
     service: float
     busy: float
     tpot: float
+    company: float
 
 
 def _steady(costs: StepCosts, limits: Limits, load: Load, rate: float) -> _State | None:
@@ -213,39 +219,65 @@ def _steady(costs: StepCosts, limits: Limits, load: Load, rate: float) -> _State
         return None
     after_first = max(0.0, load.output.mean - 1)
     new, context = load.new_tokens, load.context
-    running = step = extra = tpot = busy = service = 0.0
-    for _ in range(20):
+    step = extra = tpot = busy = service = stretch = 0.0
+    company = 1.0
+    running = min(room, rate * after_first * decode_s(costs, 1.0, context))
+    for _ in range(30):
         step = decode_s(costs, running, context)
-        plain = step / costs.stages if running >= 1 else 0.0
-        cost = prompt_cost(costs, load.prompt.mean, load.cached, decode=running, context=context, step_tokens=limits.step_tokens)
-        # Running streams share the prompt's steps, so only what those steps take longer than plain ones is the prompt's doing.
-        extra = max(0.0, cost.stage_s - cost.steps * plain)
-        # Prompts that wait together share steps, so a prompt keeps the queue busy for its own part of a step's stream time.
-        service = extra + min(1.0, new / limits.step_tokens) * plain
+        # A running stream shares the prompt's steps, so only what those take longer than plain ones is the prompt's doing.
+        plain = step / costs.stages
+        cost = prompt_cost(costs, load.prompt.mean, load.cached, decode=running, context=context, step_tokens=limits.step_tokens, company=company)
+        extra = max(0.0, cost.stage_s - cost.steps * plain / company)
+        # What a prompt keeps the queue busy for: its own work; of the streams' time only its part of a step that is full of prompts, and
+        # all of it while nothing runs.
+        alone = 1 - min(1.0, running)
+        service = extra + (alone / company + (1 - alone) * min(1.0, new / limits.step_tokens)) * plain
         busy = rate * service
-        if busy >= 0.98 or rate * extra >= 0.98:
-            return None
-        tpot = step / (1 - rate * extra) if after_first else 0.0
+        stretch = 1 - rate * extra
+        # A prompt that arrives during a prompt's step goes into the next one together with all others that do.
+        meet = max(1.0, min(limits.step_tokens / new, 1 + min(1.0, busy) * rate * cost.first_s))
+        if busy >= 0.98 or stretch <= 0.02:
+            if meet < company * 1.01:
+                return None
+            company = meet
+            continue
+        tpot = step / stretch if after_first else 0.0
         want = rate * after_first * tpot
         if want > room:
             return None
-        if abs(want - running) <= 0.01 * running + 1e-6:
+        settled = abs(want - running) <= 0.01 * running + 1e-6 and abs(meet - company) <= 0.01 * company
+        if settled:
             break
-        running = want if running == 0 else (running + want) / 2
-    if running + Z95 * math.sqrt(running) > room:
+        company = (company + meet) / 2
+        running = (running + want) / 2
+    if busy >= 0.98 or stretch <= 0.02 or running + Z95 * math.sqrt(running) > room:
         return None
-    return _State(rate, running, step, extra, service, busy, tpot)
+    return _State(rate, running, step, extra, service, busy, tpot, company)
 
 
 def _tpot_at(costs: StepCosts, load: Load, state: _State, z: float) -> float:
-    """TPOT at normal quantile `z`: the number of running sequences and of interruptions vary like Poisson counts."""
-    after_first = load.output.mean - 1
-    if after_first <= 0:
+    """TPOT at normal quantile `z`.
+
+    The number of running sequences varies like a Poisson count, and more so as steps slow down with it (slower steps keep
+    sequences longer) and prompts hold streams up; sequences of different length weigh differently. Interruptions by prompts
+    vary like a Poisson count too; short answers average over fewer of them. Checked against the event simulation in the tests.
+    """
+    if load.output.mean <= 1:
         return 0.0
-    more = state.running + z * math.sqrt(state.running)
-    wider = decode_s(costs, more, load.context) / (1 - state.rate * state.extra)
-    interruptions = math.sqrt(state.rate * state.tpot * after_first) / after_first * state.extra
-    return state.tpot + math.hypot(wider - state.tpot, z * interruptions)
+    stretch = 1 - state.rate * state.extra
+    poisson = math.sqrt(state.running)
+    wider = decode_s(costs, state.running + poisson, load.context) / stretch
+    # Elasticity of the step time in the number of sequences: below 1 in a stable replica.
+    elasticity = min(0.9, max(0.0, wider / state.tpot - 1) * poisson)
+    weights = 1 + math.expm1(load.prompt.sigma**2) * (load.prompt.mean / load.context) ** 2
+    more = state.running + z * poisson * math.sqrt(weights / (1 - elasticity) / stretch)
+    slower = decode_s(costs, more, load.context) / stretch - state.tpot
+    # Second moment of the computed prompt length over its square, and the mean of one over the answer's length.
+    prompts = 1 + math.expm1(load.prompt.sigma**2) * (load.prompt.mean / load.new_tokens) ** 2
+    answers = math.exp(load.output.sigma**2) / load.output.mean
+    # An interruption stretches the stream, and the longer stream meets further ones.
+    interruptions = state.extra * math.sqrt(state.rate * state.tpot * prompts * answers) / stretch
+    return state.tpot + math.hypot(slower, z * interruptions)
 
 
 class _Queue:
@@ -260,7 +292,9 @@ class _Queue:
         floor = load.cached + 1
 
         def own(tokens: float) -> float:
-            return prompt_cost(costs, tokens, load.cached, decode=state.running, context=load.context, step_tokens=limits.step_tokens).first_s
+            return prompt_cost(
+                costs, tokens, load.cached, decode=state.running, context=load.context, step_tokens=limits.step_tokens, company=state.company
+            ).first_s
 
         low = max(floor, load.prompt.at(_SLICES[0][1]))
         mid = max(low, load.prompt.mean)
@@ -274,7 +308,7 @@ class _Queue:
         second = square * (state.service / mean) ** 2
         self.busy = state.busy
         self.wait = state.busy * second / state.service / (2 * (1 - state.busy)) if state.service > 0 else 0.0
-        self.rest = state.step if state.running >= 0.5 else 0.0
+        self.rest = min(1.0, state.running) * state.step
 
     def share_above(self, seconds: float) -> float:
         """Share of requests whose wait and prompt take longer than this."""
@@ -287,7 +321,7 @@ class _Queue:
     def quantile(self, share: float) -> float:
         """Seconds that this share of requests stays below, the rest of the step under way included."""
         low, high = 0.0, self.times[-1][1] + self.wait / max(self.busy, 1e-9) * 8 + 1e-9
-        for _ in range(24):
+        for _ in range(18):
             middle = (low + high) / 2
             if self.share_above(middle) > 1 - share:
                 low = middle

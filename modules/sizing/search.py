@@ -53,6 +53,7 @@ class Space:
     cost: Callable[[Instance, Fleet], float | str]
     check: Callable[[Cut], tuple[str, str] | None]
     warm_standby: int = 0
+    ceiling_usd_per_hour: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +98,8 @@ class Found:
     dropped: tuple[Dropped, ...]
 
 
-def search(model: Model, demand: Demand, engine: Engine, space: Space, *, keep: int = 2) -> Found:
-    """All candidates that carry the demand inside its objectives, cheapest first; at least the best `keep` of them are exact.
+def search(model: Model, demand: Demand, engine: Engine, space: Space, *, keep: int | None = 2) -> Found:
+    """Candidates that carry the demand inside its objectives, cheapest first; the best `keep` of them are exact, all with None.
 
     Shape: one Choice per instance type at most, its cheapest layout.
     """
@@ -119,7 +120,9 @@ def search(model: Model, demand: Demand, engine: Engine, space: Space, *, keep: 
             dropped.append(Dropped(instance.name, instance.gpu or "", "", "parallelism", uneven, math.inf))
             continue
         for cut, dp, nodes in _cuts(instance, space):
-            bar = sorted(c.usd_per_hour for c in choices)[keep - 1] if len(choices) >= keep else math.inf
+            bar = space.ceiling_usd_per_hour
+            if keep is not None and len(choices) >= keep:
+                bar = min(bar, sorted(c.usd_per_hour for c in choices)[keep - 1])
             outcome: Choice | tuple[str, str, float] | None = _price_bar(space.cost(instance, Fleet((1, 1, 1), (nodes,) * 3, nodes)), nodes, bar) or _refused(
                 space, cut
             )
@@ -215,7 +218,11 @@ def _choice(instance: Instance, fit: Fit, *, dp: int, nodes: int, demand: Demand
     per_node = max(1, instance.gpu_count // (fit.cut.tp * fit.cut.pp * dp)) if nodes == 1 else 1
     fleet = fleet_for(demand, fit.best.requests_per_s * dp, nodes_per_replica=nodes, replicas_per_node=per_node, warm_standby=space.warm_standby)
     usd = space.cost(instance, fleet)
-    return ("count", usd, 1.0) if isinstance(usd, str) else Choice(instance, fit, dp, fleet, usd)
+    if isinstance(usd, str):
+        return "count", usd, 1.0
+    if usd > space.ceiling_usd_per_hour:
+        return "price", f"{fleet.nodes[1]} nodes cost ${usd:,.2f} an hour", usd / space.ceiling_usd_per_hour
+    return Choice(instance, fit, dp, fleet, usd)
 
 
 def fleet_for(demand: Demand, rate: float, *, nodes_per_replica: int, replicas_per_node: int, warm_standby: int) -> Fleet:
