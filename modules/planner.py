@@ -12,7 +12,7 @@ from inferform.errors import InputError, Problem
 from inferform.plan import HOURS_PER_MONTH, DeploymentPlan, ModelPlan, ModelStorePlan, StatePlan
 from inferform.planning.budget import exceeded, within
 from inferform.planning.frame import bucket_name, cloud_plan, gateway_plan, network_zones, observability_plan, quotas, system_pool, zone_problems
-from inferform.planning.models import Variant, plan_model, variants
+from inferform.planning.models import Variant, first_variant, later_variants, plan_model
 from inferform.planning.money import cost_plan, platform_usd_per_hour
 from inferform.planning.prepare import Prepared, prepare
 from inferform.spec import DeploymentSpec
@@ -77,7 +77,7 @@ def _choose(spec: DeploymentSpec, prepared: Sequence[Prepared], platform: float)
     problems: list[Problem] = []
     for one in prepared:
         try:
-            found.append((one, variants(one, all_tiers=False)))
+            found.append((one, (first_variant(one),)))
         except InputError as err:
             problems += err.problems
     if problems:
@@ -85,7 +85,7 @@ def _choose(spec: DeploymentSpec, prepared: Sequence[Prepared], platform: float)
     limit = spec.budget.usd_per_month / HOURS_PER_MONTH if spec.budget else None
     if limit is None or platform + sum(ways[0].usd_per_hour for _, ways in found) <= limit:
         return [ways[0] for _, ways in found]
-    found = [(one, variants(one, all_tiers=True)) for one, _ in found]
+    found = [(one, (*ways, *later_variants(one, ways[0]))) for one, ways in found]
     picked = within(limit, platform, found)
     if picked is None:
         assert spec.budget is not None

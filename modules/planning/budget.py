@@ -71,19 +71,23 @@ def _inside(prepared: Prepared, variant: Variant, usd_per_hour: float) -> list[s
 
 
 def _fastest(prepared: Prepared, usd_per_hour: float) -> str | None:
-    """The affordable fleet that comes nearest to the objectives, described with its latency and price."""
+    """The affordable fleet that comes nearest to the objectives, described with its latency and price.
+
+    It may even meet them at the planned load and only lack the headroom above it.
+    """
     loose = replace(prepared.demand, ttft_p95_s=None, tpot_p95_s=None)
     best: tuple[float, Choice] | None = None
     for weights in prepared.tiers:
         if not weights:
             continue
-        for choice in find(prepared, loose, weights).choices:
-            if choice.usd_per_hour > usd_per_hour:
-                continue
+        for choice in find(prepared, loose, weights, ceiling_usd_per_hour=usd_per_hour, keep=None).choices:
             opt = option(prepared, choice)
             point = planned(choice.fit, loose, prepared.engine, loose.requests_per_s / opt.counted.replicas.steady / choice.dp)
             demand = prepared.demand
             worst = max(point.ttft.p95 / demand.ttft_p95_s if demand.ttft_p95_s else 0.0, point.tpot.p95 / demand.tpot_p95_s if demand.tpot_p95_s else 0.0)
             if best is None or worst < best[0]:
                 best = (worst, choice)
-    return None if best is None else priced(prepared, loose, best[1])
+    if best is None:
+        return None
+    short = f", but without the {prepared.demand.defaults.headroom:.0%} headroom" if best[0] <= 1 else ""
+    return priced(prepared, loose, best[1]) + short

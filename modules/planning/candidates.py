@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,7 +17,7 @@ from inferform.quantities import format_bytes
 from inferform.sizing.cpu import VENDOR
 from inferform.sizing.layouts import Cut
 from inferform.sizing.parallelism import check_parallelism
-from inferform.sizing.precision import check_precision
+from inferform.sizing.precision import check_precision, compute_kind
 from inferform.sizing.search import Choice, Fleet, Found, Space, search
 from inferform.sizing.workload import Demand
 
@@ -49,8 +50,8 @@ def buy(prepared: Prepared, instance: Instance, fleet: Fleet) -> tuple[Counted, 
     return parts if isinstance(parts, str) else (counted, parts)
 
 
-def find(prepared: Prepared, demand: Demand, weights: tuple[str, ...]) -> Found:
-    """All candidates of one precision tier, cheapest first, and what was dropped."""
+def find(prepared: Prepared, demand: Demand, weights: tuple[str, ...], *, ceiling_usd_per_hour: float = math.inf, keep: int | None = 2) -> Found:
+    """Candidates of one precision tier, cheapest first, and what was dropped; see `search` for `keep`."""
 
     @lru_cache(maxsize=4096)
     def cost(instance: Instance, fleet: Fleet) -> float | str:
@@ -60,8 +61,10 @@ def find(prepared: Prepared, demand: Demand, weights: tuple[str, ...]) -> Found:
         bought = buy(prepared, instance, fleet)
         return bought if isinstance(bought, str) else sum(part.nodes.steady * part.usd_per_hour for part in bought[1])
 
-    space = Space(prepared.instances, weights, prepared.degrees, cost, lambda cut: forbidden(prepared, cut), prepared.limits.capacity.warm_standby)
-    return search(prepared.model, demand, prepared.engine, space)
+    space = Space(
+        prepared.instances, weights, prepared.degrees, cost, lambda cut: forbidden(prepared, cut), prepared.limits.capacity.warm_standby, ceiling_usd_per_hour
+    )  # fmt: skip
+    return search(prepared.model, demand, prepared.engine, space, keep=keep)
 
 
 def option(prepared: Prepared, choice: Choice) -> Option:
@@ -83,6 +86,9 @@ def forbidden(prepared: Prepared, cut: Cut) -> tuple[str, str] | None:
     )
     if precision.problems:
         return "precision", precision.problems[0].message
+    if cut.weights == "nvfp4" and len(prepared.tiers) > 1 and compute_kind(cut.gpu, "nvfp4") != "native":
+        # Without FP4 arithmetic it only saves memory, and awq saves more.
+        return "precision", f"{cut.gpu.name} does not compute in FP4; it is chosen on Blackwell only"
     broken = check_parallelism(prepared.model, tp=cut.tp, pp=cut.pp, ep=prepared.ep, weights=cut.weights, engine_version=settings.version)
     if broken:
         return "parallelism", broken[0].message

@@ -36,15 +36,28 @@ class Variant:
         return sum(o.usd_per_hour for o in self.options.values())
 
 
-def variants(prepared: Prepared, *, all_tiers: bool) -> tuple[Variant, ...]:
-    """The cheapest way in each precision tier, preferred tier first; later tiers only when asked for or when the first has none.
+def first_variant(prepared: Prepared) -> Variant:
+    """The cheapest way in the first precision tier that has one.
 
     Raises: InputError naming the binding constraint when no tier has any.
     """
+    found, missed = _variants(prepared, range(len(prepared.tiers)), stop=True)
+    if not found:
+        raise InputError(nothing_fits(prepared, tuple(row for result in missed for row in result.dropped)))
+    return found[0]
+
+
+def later_variants(prepared: Prepared, first: Variant) -> tuple[Variant, ...]:
+    """The cheapest way in each precision tier after one that was found."""
+    return tuple(_variants(prepared, range(first.tier + 1, len(prepared.tiers)), stop=False)[0])
+
+
+def _variants(prepared: Prepared, tiers: range, *, stop: bool) -> tuple[list[Variant], list[Found]]:
     found: list[Variant] = []
     missed: list[Found] = []
-    for tier, weights in enumerate(prepared.tiers):
-        if found and not all_tiers:
+    for tier in tiers:
+        weights = prepared.tiers[tier]
+        if found and stop:
             break
         if not weights:
             continue
@@ -54,9 +67,7 @@ def variants(prepared: Prepared, *, all_tiers: bool) -> tuple[Variant, ...]:
             found.append(replace(result, dropped=(*before, *result.dropped)))
         else:
             missed.append(result)
-    if not found:
-        raise InputError(nothing_fits(prepared, tuple(row for result in missed for row in result.dropped)))
-    return tuple(found)
+    return found, missed
 
 
 def _aggregated(prepared: Prepared, weights: tuple[str, ...], tier: int) -> Variant | Found:
