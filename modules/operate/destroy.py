@@ -12,7 +12,6 @@ from inferform.operate import audit, lock, record
 from inferform.operate.audit import Actor
 from inferform.operate.backend import Backend
 from inferform.operate.changes import add, count, from_plan
-from inferform.operate.drift import applied_stacks
 from inferform.operate.folder import CONFIG, PLAN_FILE, Folder
 from inferform.operate.prepare import prepare, runs, size
 from inferform.operate.progress import Progress, silent
@@ -57,7 +56,8 @@ def destroy(
         results: list[StackResult] = []
         warnings: list[str] = []
         for name in chosen:
-            _refuse_while_read(name, record.dependents(dependencies, name), work)
+            gone = {r.stack for r in results}
+            _refuse_while_read(name, [r for r in record.dependents(dependencies, name) if r not in gone], work)
             warnings += work[name].open()
             results.append(_destroy(work[name], record.applied_plan(folder) or sized))
         if stacks is None:
@@ -83,8 +83,8 @@ def _confirm(sized: DeploymentPlan, applied: DeploymentPlan | None, confirmed: s
 def _configured(source: Source, folder: Folder, sized: DeploymentPlan, *, steps: Steps, backend: Backend, progress: Progress) -> dict[str, tuple[str, ...]]:
     """Stacks and what they read, with the configuration of each in its live directory: as applied, else as last planned, else as the spec is now."""
     last = record.read_record(folder.applied_record)
-    if last is not None and applied_stacks(folder):
-        return last.dependencies
+    if last is not None:
+        return last.reads
     begun = record.read_journal(folder.journal)
     if begun is not None and (kept := record.read_record(folder.record)) is not None:
         # The first apply was cut off: what is in the cloud comes from these configurations.
@@ -92,7 +92,7 @@ def _configured(source: Source, folder: Folder, sized: DeploymentPlan, *, steps:
         for name, text in texts.items():
             folder.live(name).mkdir(parents=True, exist_ok=True)
             (folder.live(name) / CONFIG).write_text(text, encoding="utf-8")
-        return kept.dependencies
+        return kept.reads
     prepared = prepare(source, folder, sized, steps=steps, backend=backend, progress=progress)
     for name, config in prepared.configs.items():
         StackRun(name, folder.live(name), backend.settings, find_terraform(backend.settings), progress).write(config)

@@ -69,7 +69,7 @@ def drift(source: Source, out: Path | None, progress: Progress = silent, *, back
 def applied_stacks(folder: Folder) -> list[str] | None:
     """Stacks that were applied from this folder, in apply order; None when none were."""
     last = record.read_record(folder.applied_record)
-    return list(last.dependencies) if last else None
+    return list(last.reads) if last else None
 
 
 def _drifted(run: StackRun, document: Json) -> list[DriftedResource]:

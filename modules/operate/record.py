@@ -26,6 +26,11 @@ class Record(Result):
     dependencies: dict[str, tuple[str, ...]]
     result: PlanResult
 
+    @property
+    def reads(self) -> dict[str, tuple[str, ...]]:
+        """Stacks in apply order (JSON keeps none), each with those it reads."""
+        return {s.stack: self.dependencies[s.stack] for s in self.result.stacks}
+
 
 class Journal(Result):
     """How far the apply of one saved plan came."""

@@ -55,7 +55,7 @@ def test_apply_runs_the_plan_and_keeps_what_it_applied(tmp_path: Path) -> None:
 
 def test_apply_needs_a_plan(tmp_path: Path) -> None:
     """Without a saved plan, and again after it was applied, apply says to plan first."""
-    with pytest.raises(StateError, match="there is no saved plan in .*; run inferform plan first"):
+    with pytest.raises(StateError, match=r"there is no saved plan in .*; run inferform plan first"):
         applied(tmp_path)
     planned(tmp_path)
     applied(tmp_path)
@@ -68,7 +68,7 @@ def test_a_changed_spec_is_refused(tmp_path: Path) -> None:
     planned(tmp_path)
     with pytest.raises(StateError, match="the spec, the catalogue or inferform itself changed since plan"):
         applied(tmp_path, tiny_plan(cidr="10.1.0.0/16"))
-    assert not (tmp_path / "state").exists()
+    assert [] == list((tmp_path / "state").glob("*.tfstate"))
 
 
 @pytest.mark.parametrize("file", ["saved.tfplan", "cdk.tf.json"])
@@ -79,7 +79,7 @@ def test_digest_mismatch_is_refused(tmp_path: Path, file: str) -> None:
     path.write_bytes(path.read_bytes() + b"\n")
     with pytest.raises(StateError, match=f"{file} is not the (saved plan that was shown|configuration that was planned)"):
         applied(tmp_path)
-    assert not (tmp_path / "state").exists()
+    assert [] == list((tmp_path / "state").glob("*.tfstate"))
 
 
 def test_a_changed_record_is_refused(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_verdict_that_denies_stops_apply(tmp_path: Path) -> None:
     with pytest.raises(PolicyDeniedError, match="the policy denies this plan: TST001 plan: the bucket is public") as caught:
         applied(tmp_path)
     assert 3 == caught.value.exit_code
-    assert not (tmp_path / "state").exists()
+    assert [] == list((tmp_path / "state").glob("*.tfstate"))
 
 
 def test_what_is_only_known_at_apply_is_judged_then(tmp_path: Path) -> None:
