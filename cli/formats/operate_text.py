@@ -16,7 +16,7 @@ def plan_result_text(result: PlanResult) -> str:
     parts = [head, _changes(result.stacks), _cost(result)]
     if result.risks:
         parts.append("Risks\n" + bullets([f"{r.level}: {r.message}{f'; {r.remedy}' if r.remedy else ''} ({r.address})" for r in result.risks]))
-    parts += _lists(("Removed for this backend", result.adapted), ("Warnings", result.warnings))
+    parts += _lists(("Adapted to this backend, not the real cloud", _cut(result.adapted)), ("Warnings", result.warnings))
     denied = [f"{f.id} {f.address}: {f.message}; {f.remedy}" for f in result.verdict.findings if result.verdict.denies(f)]
     parts += _lists(("Denied", tuple(denied)))
     parts.append(f"{_total(result.counts)}. The verdict {'allows' if result.allowed else 'denies'} it.")
@@ -27,13 +27,13 @@ def apply_text(result: ApplyResult) -> str:
     """What was applied, stack by stack."""
     resumed = ", completing an interrupted apply" if result.resumed else ""
     head = f"{result.name} in {result.environment}: applied plan {result.digest[:12]}{resumed}"
-    return "\n\n".join([head, _stacks(result.stacks), *_lists(("Warnings", result.warnings)), f"{_total(result.counts)}."])
+    return "\n\n".join([head, _stacks(result.stacks), *_lists(("Warnings", result.warnings)), f"{_total(result.counts, done=True)}."])
 
 
 def destroy_text(result: DestroyResult) -> str:
     """What was destroyed, in the order in which it went."""
     head = f"{result.name} in {result.environment}: destroyed"
-    return "\n\n".join([head, _stacks(result.stacks), *_lists(("Warnings", result.warnings)), f"{_total(result.counts)}."])
+    return "\n\n".join([head, _stacks(result.stacks), *_lists(("Warnings", result.warnings)), f"{_total(result.counts, done=True)}."])
 
 
 def drift_text(result: DriftResult) -> str:
@@ -51,7 +51,9 @@ def _changes(stacks: tuple[StackPlan, ...]) -> str:
     rows = [(s.stack, c.action, c.address, ", ".join(c.attributes)) for s in stacks for c in s.changes]
     if not rows:
         return "No changes."
-    shown = table(("stack", "action", "resource", "attributes"), rows[:_MOST_CHANGES])
+    headers = ("stack", "action", "resource", "attributes")
+    columns = 4 if any(row[3] for row in rows[:_MOST_CHANGES]) else 3
+    shown = table(headers[:columns], [row[:columns] for row in rows[:_MOST_CHANGES]])
     more = f"\nand {len(rows) - _MOST_CHANGES} more; --format json lists them all" if len(rows) > _MOST_CHANGES else ""
     waiting = [
         f"{s.stack}: at most these; its values are only known once {', '.join(s.waits_for)} is applied" for s in stacks if s.state == "after" and s.waits_for
@@ -75,8 +77,10 @@ def _signed(usd: float) -> str:
     return f"{'-' if usd < 0 else '+'}${abs(usd):,.0f}"
 
 
-def _total(counts: Counts) -> str:
+def _total(counts: Counts, *, done: bool = False) -> str:
     said: Mapping[str, int] = counts.model_dump()
+    if done:
+        return ", ".join(f"{number} {action.rstrip('e')}ed" for action, number in said.items() if number) or "nothing changed"
     return ", ".join(f"{number} to {action}" for action, number in said.items() if number) or "nothing to change"
 
 
@@ -89,6 +93,11 @@ def _drifted(resource: DriftedResource) -> str:
     head = f"{resource.stack}/{resource.address} {resource.change}"
     lines = [f"{a.path}: {a.before} became {a.after}" for a in resource.attributes]
     return f"{head}\n{bullets(lines)}" if lines else head
+
+
+def _cut(lines: tuple[str, ...], most: int = 5) -> tuple[str, ...]:
+    more = len(lines) - most
+    return (*lines[:most], f"and {more} more; --format json lists them all") if more > 0 else lines
 
 
 def _lists(*sections: tuple[str, tuple[str, ...]]) -> list[str]:

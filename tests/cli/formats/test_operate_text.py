@@ -102,7 +102,8 @@ def test_apply_and_destroy_list_their_stacks() -> None:
     assert ["network", "applied", "3", "0", "0", "0", "12", "s"] == applied.splitlines()[3].split()
     assert "done before" in applied
     gone = destroy_text(DestroyResult(name="a", environment="dev", folder="f", stacks=STACKS[:1], counts=Counts(delete=3)))
-    assert gone.endswith("3 to delete.")
+    assert gone.endswith("3 deleted.")
+    assert applied.endswith("3 created.")
 
 
 def test_drift_shows_values_and_owners() -> None:
