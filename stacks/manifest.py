@@ -86,18 +86,22 @@ def write(out: Path, deployment: str, environment: str, stacks: Mapping[str, tup
 def read(out: Path) -> Manifest:
     """The manifest of a tree that a synth has written.
 
-    Raises: StateError when there is none, or when a stack's file is not the one that was written.
+    Raises: StateError when there is none or it is another program's, or when a stack's file is not the one that was written.
     """
     try:
         content = json.loads((out / _MANIFEST).read_text(encoding="utf-8"))
+        stacks = content["stacks"]
+        files = tuple(StackFile(n, stacks[n]["path"], tuple(stacks[n]["dependencies"]), stacks[n]["sha256"]) for n in content["order"])
+        named = Manifest(content["deployment"], content["environment"], files)
     except FileNotFoundError as err:
         raise StateError(f"{out}: no {_MANIFEST}; the synth was interrupted or never ran; run inferform synth") from err
-    files = tuple(StackFile(n, s["path"], tuple(s["dependencies"]), s["sha256"]) for n in content["order"] for s in [content["stacks"][n]])
+    except (KeyError, TypeError, ValueError) as err:
+        raise StateError(f"{out / _MANIFEST} was not written by inferform synth; give another folder or run inferform synth") from err
     for file in files:
         path = out / file.path
         if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != file.sha256:
             raise StateError(f"{path} is not the file that was synthesized; run inferform synth")
-    return Manifest(content["deployment"], content["environment"], files)
+    return named
 
 
 def _swap(out: Path, staging: Path, files: tuple[StackFile, ...]) -> None:

@@ -19,7 +19,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-BINDINGS, VERSION = "cdktf-cdktf-provider-aws", "21.22.1"
+BINDINGS, VERSION, READ = "cdktf-cdktf-provider-aws", "21.22.1", "2026-12-01"
 TARGET = Path(__file__).resolve().parents[1] / "stacks" / "aws" / "schema.json"
 
 # What the stacks use; a type that is missing here cannot be synthesized.
@@ -179,6 +179,7 @@ def extract(wheel: Path) -> dict[str, Any]:
         raise SystemExit(f"not in {wheel.name}: {', '.join(missing)}")
     return {
         "source": f"{BINDINGS} {VERSION}, jsii assembly (MPL-2.0; attribute names and types only)",
+        "read": READ,
         "provider": "hashicorp/aws",
         "provider_version": version,
         "configuration": extractor.settable(provider),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from inferform.stacks.aws.account import Account
 from inferform.stacks.aws.iam import document
 from inferform.stacks.resource import Handle, Stack
-from inferform.stacks.values import Text, Value, text
+from inferform.stacks.values import Text, Value
 
 _WAIT_DAYS = 30
 
@@ -41,5 +41,5 @@ def key(stack: Stack, account: Account, name: str, purpose: str, *, log_groups: 
         name,
         {"description": purpose, "enable_key_rotation": True, "deletion_window_in_days": _WAIT_DAYS, "policy": document(*statements)},
     )
-    stack.resource("aws_kms_alias", name, {"name": text(f"alias/{stack.plan.resource_prefix()}-{name}"), "target_key_id": made.ref("key_id")})
+    stack.resource("aws_kms_alias", name, {"name": f"alias/{stack.plan.resource_prefix()}-{name}", "target_key_id": made.ref("key_id")})
     return made

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
 import golden
 import pytest
 import samples
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from inferform.errors import InputError
 from inferform.plan import DeploymentPlan
 from inferform.stacks.app import assemble, stack_kinds, synthesize
 from inferform.stacks.cdk import Library
 from inferform.stacks.schema import SchemaError
-from synthesis import changed, part, sample_stacks
+from synthesis import changed, part, sample_stacks, stacks_of
 
 GOLDEN = Path(__file__).parent / "golden"
 TESTS = Path(__file__).resolve().parents[1]
@@ -120,6 +123,34 @@ def test_a_plan_that_cannot_be_built_writes_nothing(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         synthesize(bad, tmp_path)
     assert before == {p: p.read_bytes() for p in tmp_path.rglob("*.json")}
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from (key, *_strings(inner))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.text(st.sampled_from('${}%[]"\\\n\r#aé'), min_size=1, max_size=12) | st.sampled_from(['${file("x")}', "%{for a in b}", "$${a}", "TfToken["]))
+def test_what_stands_in_a_plan_is_never_evaluated(hostile: str) -> None:
+    """Hostile text in tenant, admins and ranges comes out escaped, or is refused as a whole; it never opens an expression."""
+    plan = changed(lambda d: d.update(tenant=hostile, cloud={**d["cloud"], "admins": [f"arn:aws:iam::1:role/{hostile}"], "public_cidrs": [hostile]}))
+    try:
+        stacks = stacks_of(plan)
+    except InputError as err:
+        assert "internal token" in str(err)
+        return
+    assert hostile == stacks["network"]["provider"]["aws"][0]["default_tags"][0]["tags"]["tenant"].replace("$${", "${").replace("%%{", "%{")
+    ours = re.compile(r"\$\{(data\.|aws_|local\.|base64encode\(|matchkeys\(|sort\(|anytrue\(|values\()")
+    for text in _strings(stacks):
+        opened = re.findall(r"(?<!\$)\$\{", text.replace("$${", ""))
+        assert len(opened) == len(ours.findall(text))
 
 
 def test_every_stack_of_the_plan_is_assembled_by_the_library_itself(tmp_path: Path) -> None:

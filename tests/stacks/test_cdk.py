@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -28,8 +29,9 @@ def test_a_library_that_is_not_installed_names_what_to_install() -> None:
 
 
 @pytest.mark.slow
-def test_node_comes_with_the_package() -> None:
+def test_node_comes_with_the_package(tmp_path: Path) -> None:
     """Synthesis starts without any node on the PATH."""
-    program = "from inferform.stacks import cdk; print(cdk.load('cdktf').App(outdir='x', skip_validation=True).outdir)"
-    done = subprocess.run([sys.executable, "-c", program], env={"PATH": "", "HOME": os.environ.get("HOME", "")}, check=True, capture_output=True, text=True)
-    assert ("x\n", "") == (done.stdout, done.stderr)
+    program = "from inferform.stacks import cdk; print(cdk.load('cdktf').App(outdir='out', skip_validation=True).outdir)"
+    env = {"PATH": "", "HOME": os.environ.get("HOME", "")}
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=env, check=True, capture_output=True, text=True)
+    assert ("out\n", "") == (done.stdout, done.stderr)

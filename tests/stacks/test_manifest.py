@@ -71,6 +71,14 @@ def test_an_interrupted_tree_is_not_read(tmp_path: Path) -> None:
         manifest.read(tmp_path)
 
 
+@pytest.mark.parametrize("content", ["{", "[]", '{"stacks": {}}', '{"stacks": {}, "order": ["a"], "deployment": "d", "environment": "e"}'])
+def test_a_foreign_manifest_is_not_read(content: str, tmp_path: Path) -> None:
+    """A manifest.json that is broken or another program's is refused, not followed."""
+    (tmp_path / "manifest.json").write_text(content)
+    with pytest.raises(StateError, match="was not written by inferform synth"):
+        manifest.read(tmp_path)
+
+
 def test_an_edited_stack_is_not_read(tmp_path: Path) -> None:
     """A stack's file that differs from its digest is refused by name."""
     manifest.write(tmp_path, "d", "prod", STACKS)
