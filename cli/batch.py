@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,6 +14,7 @@ from inferform.cli.output import Output
 from inferform.errors import InputError, Problem
 
 _MOST_BYTES = 2**20
+_TOLD_EVERY = 200
 
 Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
@@ -23,12 +25,16 @@ def run_batch(source: str, answer: Answer, out: Output) -> None:
     `id` of a request stands first in its answer. Empty lines are passed over.
     """
     asked = failed = 0
-    with _opened(source) as lines:
+    # A bar between answers on one screen would garble both.
+    watched = replace(out, quiet=out.quiet or sys.stdout.isatty())
+    with _opened(source) as lines, watched.progress("answered") as tell:
         for line in _lines(lines):
             asked += 1
             reply = _reply(line, answer)
             failed += "error" in reply
             out.write(json.dumps(reply, allow_nan=False))
+            if asked % _TOLD_EVERY == 0:
+                tell(asked)
     if failed:
         out.note(f"{failed} of {asked} lines could not be answered")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
-from inferform.cli.options import Batch, Engine, EngineVersion, Gpu, KvCache, Model, Weights, as_options
+from inferform.cli.options import Batch, Engine, EngineVersion, Gpu, GpuMemory, KvCache, Model, Weights, as_options
 from inferform.cli.output import Output
 
 EXAMPLES = (
@@ -31,6 +31,7 @@ def run(
     output_tokens: Annotated[int | None, typer.Option(help="Generated tokens of a request.", show_default="256")] = None,
     shared_prefix_tokens: Annotated[int | None, typer.Option(help="Leading prompt tokens that requests share.", show_default="0")] = None,
     concurrency: Annotated[int | None, typer.Option(help="Requests in flight.", show_default="the point of highest throughput")] = None,
+    gpu_memory_bytes: GpuMemory = None,
     batch: Batch = None,
 ) -> None:
     """Estimate latency and throughput of one replica.
@@ -47,6 +48,7 @@ def run(
     values = {
         "model": model, "gpu": gpu, "tp": tp, "pp": pp, "weights": weights, "kv_cache": kv_cache, "engine": engine, "engine_version": engine_version,
         "input_tokens": input_tokens, "output_tokens": output_tokens, "shared_prefix_tokens": shared_prefix_tokens, "concurrency": concurrency,
+        "gpu_memory_bytes": gpu_memory_bytes,
     }  # fmt: skip
     asked = {key: value for key, value in values.items() if value is not None}
     with as_options():

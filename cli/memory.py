@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
-from inferform.cli.options import Batch, Engine, EngineVersion, Gpu, KvCache, Model, Weights, as_options
+from inferform.cli.options import Batch, Engine, EngineVersion, Gpu, GpuMemory, KvCache, Model, Weights, as_options
 from inferform.cli.output import Output
 
 EXAMPLES = (
@@ -32,9 +32,7 @@ def run(
     enforce_eager: Annotated[bool, typer.Option("--enforce-eager", help="Run without CUDA graphs.")] = False,
     engine: Engine = None,
     engine_version: EngineVersion = None,
-    gpu_memory_bytes: Annotated[
-        int | None, typer.Option(help="What the driver reports; needed for a GPU that is not in the catalogue.", show_default=False)
-    ] = None,
+    gpu_memory_bytes: GpuMemory = None,
     batch: Batch = None,
 ) -> None:
     """Plan the memory of one GPU.

@@ -17,6 +17,7 @@ OutFolder = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Fol
 
 Model = Annotated[str | None, typer.Option("--model", "-m", metavar="NAME|PATH", help="Catalogue name, or the path of a config.json.", show_default=False)]
 Gpu = Annotated[str | None, typer.Option("--gpu", "-g", metavar="NAME", help="GPU name, such as H100.", show_default=False)]
+GpuMemory = Annotated[int | None, typer.Option(help="What the driver reports; needed for a GPU that is not in the catalogue.", show_default=False)]
 Weights = Annotated[str | None, typer.Option("--weights", help="Weight precision, such as bf16, fp8 or awq.", show_default="the checkpoint's")]
 KvCache = Annotated[str | None, typer.Option("--kv-cache", help="KV cache precision, such as auto or fp8.", show_default="auto")]
 Engine = Annotated[str | None, typer.Option("--engine", help="Serving engine: vllm or tensorrt-llm.", show_default="vllm")]
