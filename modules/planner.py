@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from inferform import __version__
 from inferform.catalog.prices import catalog_as_of
 from inferform.errors import InputError, Problem
-from inferform.plan import HOURS_PER_MONTH, DeploymentPlan, ModelPlan, ModelStorePlan, StatePlan
+from inferform.plan import HOURS_PER_MONTH, DeploymentPlan, ModelStorePlan, StatePlan
 from inferform.planning.budget import exceeded, within
 from inferform.planning.frame import bucket_name, cloud_plan, gateway_plan, network_zones, observability_plan, quotas, system_pool, zone_problems
 from inferform.planning.models import Variant, first_variant, later_variants, plan_model
@@ -31,13 +31,11 @@ def size(spec: DeploymentSpec, environment: str = "default") -> DeploymentPlan:
     problems: list[Problem] = []
     warnings: list[str] = []
     models = {p.name: plan_model(p, variant, problems, warnings) for p, variant in zip(prepared, chosen, strict=True)}
-    pools = [(f"{name}/{role}", pool.infrastructure) for name, model in sorted(models.items()) for role, pool in sorted(model.pools.items())]
-    zones = network_zones(spec, pools) if not problems else ()
+    zones = network_zones(spec, [pool.infrastructure for model in models.values() for pool in model.pools.values()])
     problems += zone_problems(spec, zones) if not problems else []
     gateway = gateway_plan(spec.gateway, models, problems)
     if problems:
         raise InputError(list(dict.fromkeys(problems)))
-    models = {name: _inside(model, zones) for name, model in models.items()}
     identity = {"tenant": spec.tenant, "name": spec.name, "environment": environment, "region": spec.cloud.region}
     return DeploymentPlan(
         name=spec.name, tenant=spec.tenant, environment=environment, namespace=f"{spec.tenant}-{spec.name}", spec_digest=spec_digest(spec),
@@ -91,14 +89,3 @@ def _choose(spec: DeploymentSpec, prepared: Sequence[Prepared], platform: float)
         assert spec.budget is not None
         raise InputError(exceeded(spec.budget.usd_per_month, platform, found))
     return picked
-
-
-def _inside(model: ModelPlan, zones: Sequence[str]) -> ModelPlan:
-    """The model with its pools in the zones of the network."""
-    pools = {
-        role: pool.model_copy(
-            update={"infrastructure": pool.infrastructure.model_copy(update={"zones": tuple(z for z in pool.infrastructure.zones if z in zones)})}
-        )
-        for role, pool in model.pools.items()
-    }
-    return model.model_copy(update={"pools": pools})

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from inferform.catalog.types import Instance
+from inferform.errors import Problem
 from inferform.plan import PurchasePart
 from inferform.planning.fleet import Counted, count
 from inferform.planning.loading import checkpoint_bytes
@@ -85,14 +86,18 @@ def forbidden(prepared: Prepared, cut: Cut) -> tuple[str, str] | None:
         prepared.model, cut.gpu, weights=cut.weights, kv_cache=prepared.engine.kv_cache, engine=settings.engine.name, engine_version=settings.version
     )
     if precision.problems:
-        return "precision", precision.problems[0].message
+        return "precision", _text(precision.problems[0])
     if cut.weights == "nvfp4" and len(prepared.tiers) > 1 and compute_kind(cut.gpu, "nvfp4") != "native":
         # Without FP4 arithmetic it only saves memory, and awq saves more.
         return "precision", f"{cut.gpu.name} does not compute in FP4; it is chosen on Blackwell only"
     broken = check_parallelism(prepared.model, tp=cut.tp, pp=cut.pp, ep=prepared.ep, weights=cut.weights, engine_version=settings.version)
     if broken:
-        return "parallelism", broken[0].message
+        return "parallelism", _text(broken[0])
     return None
+
+
+def _text(problem: Problem) -> str:
+    return problem.message + (f" ({problem.fix})" if problem.fix else "")
 
 
 def cache_bytes(prepared: Prepared, weights: str) -> int:

@@ -21,7 +21,7 @@ from inferform.plan import (
     RateLimitPlan,
     SystemPool,
 )
-from inferform.planning.nodes import EKS_EXCLUDED_ZONES, region_zones
+from inferform.planning.nodes import EKS_EXCLUDED_ZONES, home_zones, region_zones
 from inferform.spec import DeploymentSpec
 from inferform.spec_platform import Gateway
 
@@ -31,8 +31,8 @@ EKS_USD_PER_HOUR = 0.10
 # First type with a price in the region wins.
 _SYSTEM_TYPES = ("m7i.2xlarge", "m7i.xlarge", "c7i.2xlarge", "c6i.2xlarge")
 _SYSTEM_NODES = Count(min=2, steady=2, max=4)
-# A cluster needs subnets in two zones; a third keeps quorums alive when one goes.
-_LEAST_ZONES, _USUAL_ZONES = 2, 3
+# A cluster needs subnets in two zones.
+_LEAST_ZONES = 2
 _BUFFER_FLOOR_BYTES = 50 * MIB
 _BYTES_PER_TOKEN = 8
 _BUCKET_NAME_LIMIT = 63
@@ -45,24 +45,11 @@ def bucket_name(purpose: str, *, tenant: str, name: str, environment: str, regio
     return f"{name}-{environment}"[: _BUCKET_NAME_LIMIT - len(tail)].rstrip("-") + tail
 
 
-def network_zones(spec: DeploymentSpec, pools: Sequence[tuple[str, NodesPlan]]) -> tuple[str, ...]:
-    """Zones of the network, sorted: those the spec lists, else the ones that serve most pools, coupled pools first.
-
-    Raises: InputError when fewer than two zones are left.
-    """
+def network_zones(spec: DeploymentSpec, pools: Sequence[NodesPlan]) -> tuple[str, ...]:
+    """Zones of the network, sorted: those the spec lists, else the region's usual ones and what a pool needs beyond them."""
     if spec.cloud.zones:
         return tuple(sorted(spec.cloud.zones))
-    needed = {z for _, nodes in pools if len(nodes.zones) == 1 for z in nodes.zones}
-    needed |= {z for _, nodes in pools for z in nodes.zones if len(nodes.zones) == 1}
-    votes = {z: sum(z in nodes.zones for _, nodes in pools) for z in region_zones(spec.cloud.region)}
-    for zone in sorted(votes, key=lambda z: (-votes[z], z)):
-        if len(needed) >= _USUAL_ZONES:
-            break
-        needed.add(zone)
-    for _, nodes in pools:
-        if not needed & set(nodes.zones):
-            needed.add(nodes.zones[0])
-    return tuple(sorted(needed))
+    return tuple(sorted({*home_zones(spec.cloud.region), *(zone for nodes in pools for zone in nodes.zones)}))
 
 
 def zone_problems(spec: DeploymentSpec, zones: Sequence[str]) -> list[Problem]:

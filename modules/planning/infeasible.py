@@ -9,7 +9,6 @@ from inferform.errors import Problem
 from inferform.plan import HOURS_PER_MONTH
 from inferform.planning.candidates import find, option
 from inferform.planning.prepare import Prepared
-from inferform.planning.reasons import grouped
 from inferform.sizing.layouts import planned
 from inferform.sizing.search import Choice, Dropped
 from inferform.sizing.workload import Demand
@@ -23,8 +22,10 @@ def nothing_fits(prepared: Prepared, dropped: Sequence[Dropped]) -> list[Problem
     kinds = {row.kind for row in dropped}
     binding = next((kind for kind in _WEAKEST if kind in kinds), "offer")
     rows = [row for row in dropped if row.kind == binding]
-    nearest = sorted(rows, key=lambda row: (row.distance, row.cut))[:_SHOWN]
-    examples = "; ".join(dict.fromkeys(f"{row.cut or row.instance}: {row.reason}" for row in nearest))
+    first_of: dict[str, Dropped] = {}
+    for row in sorted(rows, key=lambda row: (row.distance, row.cut, row.instance)):
+        first_of.setdefault(row.reason, row)
+    examples = "; ".join(f"{row.cut or row.instance}: {row.reason}" for row in list(first_of.values())[:_SHOWN])
     ways = _ways_out(prepared, binding)
     return [
         Problem(
@@ -99,8 +100,3 @@ def priced(prepared: Prepared, demand: Demand, choice: Choice) -> str:
     point = planned(choice.fit, demand, prepared.engine, demand.requests_per_s / opt.counted.replicas.steady / choice.dp)
     tpot = f", TPOT p95 {point.tpot.p95 * 1e3:.0f} ms" if point.tpot.p95 else ""
     return f"{choice} gives TTFT p95 {point.ttft.p95:.2f} s{tpot} for ${opt.usd_per_hour * HOURS_PER_MONTH:,.0f} a month"
-
-
-def reasons_text(dropped: Sequence[Dropped]) -> str:
-    """The dropped candidates in one line, for a message."""
-    return "; ".join(f"{row.candidate}: {row.reason}" for row in grouped(dropped)[:_SHOWN])

@@ -20,6 +20,8 @@ _AMI_TYPES = {
     ("bottlerocket", True): ("BOTTLEROCKET_x86_64_NVIDIA",),
     ("bottlerocket", False): ("BOTTLEROCKET_x86_64",),
 }
+# Two zones are the least a cluster takes; a third keeps quorums alive when one goes.
+_HOME_ZONES = 3
 _SMALL_VCPUS, _SMALL_PODS, _LARGE_PODS = 30, 110, 250
 
 
@@ -54,11 +56,21 @@ def region_zones(region: str) -> tuple[str, ...]:
     return tuple(sorted(known - EKS_EXCLUDED_ZONES))
 
 
+@lru_cache(maxsize=64)
+def home_zones(region: str) -> tuple[str, ...]:
+    """The zones that a network has by itself: the three that list most GPU types.
+
+    They depend on the region alone, so that adding a pool moves no other pool to other zones (FC-38).
+    """
+    listed = {zone: sum(zone in zones(region, instance.name) for instance in gpu_instances()) for zone in region_zones(region)}
+    return tuple(sorted(sorted(listed, key=lambda zone: (-listed[zone], zone))[:_HOME_ZONES]))
+
+
 def plan_nodes(
     field: str, spec: NodePool, site: Site, instance: Instance, purchase: tuple[PurchasePart, ...], *, nodes: Count, nodes_per_replica: int,
     problems: list[Problem],
 ) -> NodesPlan:  # fmt: skip
-    """The pool's nodes. `zones` are those it may use; the caller narrows them to the zones of the network."""
+    """The pool's nodes."""
     reserved = [p for p in purchase if p.kind in {"reserved", "capacity_block"} and p.reservation_id]
     efa = _efa(field, spec, instance, spans=nodes_per_replica > 1, problems=problems)
     placement = _placement(field, spec, instance, spans=nodes_per_replica > 1, reserved=bool(reserved), problems=problems)
@@ -143,10 +155,23 @@ def _zones(
     """Zones the pool may use; exactly one for a pool whose nodes must be close (FC-07)."""
     offered = offered_zones(instance, site.region)
     asked = spec.zones or site.zones
+    outside = sorted(set(spec.zones) - set(site.zones)) if site.zones else []
+    if outside:
+        problems.append(
+            Problem(
+                "is not among the zones of the network",
+                f"{field}.zones",
+                value=", ".join(outside),
+                legal=site.zones,
+                fix="add it to cloud.zones or choose one of them",
+            )
+        )
     # A capacity block is a group in its own zone; other reservations pull the pool to theirs.
     pinned = tuple(dict.fromkeys(p.zone for p in purchase if p.zone and p.kind == "reserved"))
     blocks = tuple(dict.fromkeys(p.zone for p in purchase if p.zone and p.kind == "capacity_block"))
     usable = tuple(sorted(z for z in offered if not asked or z in asked))
+    if not asked:
+        usable = tuple(z for z in usable if z in home_zones(site.region)) or usable
     if not usable:
         where = f"{field}.zones" if spec.zones else "cloud.zones"
         elsewhere = offered or offered_regions(instance.name)

@@ -1,0 +1,118 @@
+"""Budgets and infeasible specs: what binds, and the ways out with their price."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from inferform.errors import InputError
+from inferform.plan import HOURS_PER_MONTH, DeploymentPlan
+
+from tests.planning.specs import LARGE, model, plan
+
+CONTRACTS = model(
+    LARGE, workload={"peak_rps": 6, "input_tokens": {"mean": 4000, "p95": 6000}, "output_tokens": {"mean": 300, "p95": 700}, "shared_prefix_tokens": 3000},
+    slo={"ttft_p95": "1.2s", "tpot_p95": "50ms"},
+)  # fmt: skip
+
+
+def refused(models: dict[str, Any], **changes: Any) -> str:
+    with pytest.raises(InputError) as caught:
+        plan(models, **changes)
+    return str(caught.value)
+
+
+def inside(made: DeploymentPlan) -> bool:
+    budget = made.cost.budget_usd_per_month
+    return budget is None or made.cost.usd_per_month <= budget
+
+
+def test_a_plan_is_inside_its_budget() -> None:
+    """$12,000 a month carry a lighter load of long prompts inside both objectives (the field's second scenario)."""
+    made = plan({"qa": {**CONTRACTS, "workload": {**CONTRACTS["workload"], "peak_rps": 1.2}}}, budget={"usd_per_month": 12000})
+    pool = made.models["qa"].pools["aggregated"]
+    assert inside(made)
+    assert pool.ttft_ms.p95 <= 1200 and pool.tpot_ms.p95 <= 50
+
+
+def test_an_exceeded_budget_names_the_ways_out_with_their_price() -> None:
+    """What the objectives cost, what the budget carries at them, and what it gives at this load."""
+    text = refused({"qa": CONTRACTS}, budget={"usd_per_month": 12000})
+    assert "budget.usd_per_month: budget: the cheapest plan that meets the objectives costs $" in text
+    assert "and $12,000 is allowed" in text
+    assert re.search(r"raise budget\.usd_per_month to [\d,]+", text)
+    assert "within the budget" in text
+
+
+def test_raising_the_budget_as_told_works() -> None:
+    """The price in the message is one that the plan can be had for."""
+    text = refused({"qa": CONTRACTS}, budget={"usd_per_month": 12000})
+    told = int(re.search(r"raise budget\.usd_per_month to ([\d,]+)", text).group(1).replace(",", ""))  # type: ignore[union-attr]
+    assert inside(plan({"qa": CONTRACTS}, budget={"usd_per_month": told + 1}))
+
+
+def test_a_budget_may_cost_the_published_checkpoint() -> None:
+    """A tight budget turns to a precision that needs another checkpoint, and warns; without the budget it does not."""
+    free = plan({"qa": model(LARGE)})
+    tight = plan({"qa": model(LARGE)}, budget={"usd_per_month": free.cost.usd_per_month * 0.8})
+    assert free.models["qa"].weights in {"bf16", "fp8"}
+    assert tight.models["qa"].weights in {"awq", "nvfp4"}
+    assert tight.cost.usd_per_month < free.cost.usd_per_month
+    assert any("into the model store" in text for text in tight.warnings)
+
+
+def test_only_as_many_models_give_way_as_must() -> None:
+    """Of two models the one that saves most changes precision, the other keeps its checkpoint."""
+    models = {"small": model(), "large": model(LARGE)}
+    free = plan(models)
+    tight = plan(models, budget={"usd_per_month": free.cost.usd_per_month * 0.85})
+    assert free.models["small"].weights == tight.models["small"].weights
+    assert free.models["large"].weights != tight.models["large"].weights
+
+
+def test_an_impossible_pace_names_tpot() -> None:
+    """One millisecond a token: the message names TPOT, the nearest candidate with its number, and the plan without it with its price."""
+    text = refused({"m": model(LARGE, slo={"tpot_p95": "1ms"})})
+    assert text.startswith("models.m.slo.tpot_p95: TPOT: no candidate carries m")
+    assert re.search(r"TPOT p95 is \d+ ms for a lone request; the objective is 1 ms", text)
+    assert re.search(r"without slo\.tpot_p95: .* for \$[\d,]+ a month", text)
+
+
+def test_an_impossible_first_token_names_ttft() -> None:
+    """One millisecond to the first token."""
+    text = refused({"m": model(LARGE, slo={"ttft_p95": "1ms", "tpot_p95": "200ms"})})
+    assert "models.m.slo.ttft_p95: TTFT: no candidate carries m" in text
+    assert "without slo.ttft_p95" in text
+
+
+def test_a_model_that_fits_nowhere_names_memory() -> None:
+    """405B in 16 bit on cards of 24 GB."""
+    text = refused({"m": model("meta-llama/Meta-Llama-3.1-405B", quantization="bf16", hardware={"gpus": ["L4"]})})
+    assert "memory: no candidate carries m" in text
+    assert "allow larger GPUs" in text
+
+
+def test_counts_that_hold_too_little_name_their_field() -> None:
+    """At most one node where the load needs more."""
+    text = refused({"m": model(workload={"peak_rps": 400}, hardware={"instance_types": ["g6.xlarge"]})}, capacity={"max_nodes": 1})
+    assert text.startswith("capacity: count:")
+    assert "capacity.max_nodes is 1" in text
+
+
+def test_an_unpriced_region_is_named() -> None:
+    """A region of which no price is known."""
+    assert "cloud.region" in refused({"m": model()}, cloud={"region": "mx-central-9"})
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.5, 3.0])
+def test_the_bill_adds_up(factor: float) -> None:
+    """by_pool is the hourly price, a month has 730 hours, and tokens are those of the planned load."""
+    work = {"peak_rps": 2 * factor, "input_tokens": {"mean": 800, "p95": 2000}, "output_tokens": {"mean": 200, "p95": 500}}
+    cost = plan({"chat": model(workload=work)}).cost
+    assert cost.usd_per_hour == pytest.approx(sum(cost.by_pool.values()), abs=1e-3)
+    assert cost.usd_per_month == pytest.approx(cost.usd_per_hour * HOURS_PER_MONTH, rel=1e-4)
+    # 2 requests/s x (800 + 200) tokens x 3,600 s = 7.2 M tokens an hour, 1.44 M of them output.
+    assert cost.usd_per_mtok == pytest.approx(cost.usd_per_hour / (7.2 * factor), rel=1e-3)
+    assert cost.usd_per_mtok_output == pytest.approx(cost.usd_per_hour / (1.44 * factor), rel=1e-3)
+    assert cost.usd_per_hour <= cost.usd_per_hour_max

@@ -1,0 +1,180 @@
+"""What is refused before or by the search, with the field and the way out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inferform.errors import InputError
+
+from tests.planning.specs import LARGE, model, plan
+
+
+def refused(models: dict[str, Any], **changes: Any) -> str:
+    with pytest.raises(InputError) as caught:
+        plan(models, **changes)
+    return str(caught.value)
+
+
+def config(folder: Path, **changes: Any) -> str:
+    """A Llama-shaped config.json; its path."""
+    values = {
+        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 5120, "intermediate_size": 13824, "num_hidden_layers": 40, "num_attention_heads": 40,
+        "num_key_value_heads": 40, "vocab_size": 32000, "max_position_embeddings": 65536, "tie_word_embeddings": False, "torch_dtype": "bfloat16", **changes,
+    }  # fmt: skip
+    path = folder / "config.json"
+    path.write_text(json.dumps(values))
+    return str(path)
+
+
+def test_fc01_explicit_degrees_must_divide_the_heads(tmp_path: Path) -> None:
+    """40 heads on TP 16: field, both numbers and the legal degrees of a node."""
+    text = refused({"m": model(config(tmp_path), parallelism={"tp": 16})})
+    assert "models.m.parallelism.tp: 40 attention heads cannot be split over 16 GPUs" in text
+    assert "legal: 1, 2, 4, 8" in text
+
+
+@pytest.mark.parametrize(("heads", "legal"), [(40, {1, 2, 4, 8}), (28, {1, 2, 4})])
+def test_fc01_the_planner_only_picks_dividing_degrees(tmp_path: Path, heads: int, legal: set[int]) -> None:
+    """Whatever type is allowed, the chosen degree divides the heads."""
+    source = config(tmp_path, num_attention_heads=heads, num_key_value_heads=heads // 4, hidden_size=heads * 128)
+    for instance in ("p5.48xlarge", "p4d.24xlarge", "g6e.12xlarge"):
+        made = plan({"m": model(source, hardware={"instance_types": [instance]}, slo={"ttft_p95": "5s", "tpot_p95": "200ms"})})
+        assert made.models["m"].pools["aggregated"].tp in legal
+
+
+def test_fc03_one_full_sequence_must_fit(tmp_path: Path) -> None:
+    """32 layers, 32 KV heads: 524,288 bytes a token, 16 GiB for 32,768 tokens; on a 24 GB card it is refused with needed, available and the longest legal length."""
+    source = config(
+        tmp_path, hidden_size=4096, intermediate_size=16384, num_hidden_layers=32, num_attention_heads=32, num_key_value_heads=32, vocab_size=32000
+    )  # fmt: skip
+    text = refused(
+        {"m": model(source, max_model_len=32768, quantization="bf16", hardware={"instance_types": ["g5.xlarge"]}, slo={"ttft_p95": "9s", "tpot_p95": "500ms"})}
+    )
+    assert "models.m.max_model_len" in text
+    assert "16.0 GiB" in text
+    longest = int(text.split("max_model_len ")[1].split(" is the longest")[0])
+    assert 0 == longest % 16 < longest < 32768
+
+
+def test_fc03_the_plan_holds_one_full_sequence() -> None:
+    """kv_cache_tokens is at least max_model_len, which is always explicit, and utilization stays at 0.90."""
+    for _, _, _, pool in plan({"big": model(LARGE), "chat": model(max_model_len=None)}).pool_items():
+        assert pool.kv_cache_tokens >= pool.max_model_len > 0
+        assert 0.90 == pool.gpu_memory_utilization
+
+
+def test_fc05_fp8_experts_need_capability_8_9() -> None:
+    """A mixture in FP8 on p4d: 8.0 found, 8.9 needed, and the families that have it."""
+    text = refused({"m": model("Qwen/Qwen3-30B-A3B", quantization="fp8", hardware={"instance_types": ["p4d.24xlarge"]})})
+    for part in ("precision", "8.9", "8.0", "g6"):
+        assert part in text
+
+
+def test_fc05_dense_fp8_on_ampere_warns() -> None:
+    """Dense FP8 on A10G is planned at one byte a weight with a warning."""
+    made = plan({"m": model(quantization="fp8", hardware={"instance_types": ["g5.xlarge"]})})
+    assert any("weight-only" in text for text in made.warnings)
+    assert made.models["m"].pools["aggregated"].memory.weights_bytes_per_gpu < 10 * 10**9
+
+
+def test_fc05_an_e5m2_cache_on_fp8_weights_is_refused() -> None:
+    """On any card."""
+    assert "fp8_e5m2" in refused({"m": model(quantization="fp8", kv_cache="fp8_e5m2", hardware={"instance_types": ["p5.48xlarge"]})})
+
+
+def test_a_gated_model_needs_a_token() -> None:
+    """FC-34: no reference to a Secret, no plan."""
+    assert "models.m.hf_token_secret: meta-llama/Meta-Llama-3.1-8B is gated" in refused({"m": {**model(), "hf_token_secret": None}})
+
+
+def test_problems_of_all_models_come_together() -> None:
+    """Two broken models and an unknown type give three problems."""
+    with pytest.raises(InputError) as caught:
+        plan({"a": model("no/such-model"), "b": model(max_model_len=10_000_000, hardware={"instance_types": ["p9.metal"]})})
+    assert {"models.a.source", "models.b.max_model_len", "models.b.hardware.instance_types.0"} <= {p.field for p in caught.value.problems}
+
+
+def test_unknown_names_list_the_nearest() -> None:
+    """A mistyped GPU and a mistyped type."""
+    text = refused({"m": model(hardware={"gpus": ["H1000"], "instance_types": ["p5.48xlrage"]})})
+    assert "models.m.hardware.gpus.0" in text and "H100" in text
+    assert "p5.48xlarge" in text
+
+
+def test_tensor_parallelism_across_nodes_is_refused() -> None:
+    """TP 16 where nodes have eight GPUs: use TP 8 and PP 2."""
+    assert "use tp 8 and pp 2" in refused({"m": model(LARGE, parallelism={"tp": 16})})
+
+
+def test_tensor_parallelism_over_pcie_is_an_override_with_a_warning() -> None:
+    """Asked for it is planned; by itself the planner never does it (requirements A3)."""
+    asked = plan({"m": model(parallelism={"tp": 2}, hardware={"instance_types": ["g6.12xlarge"]})})
+    assert 2 == asked.models["m"].pools["aggregated"].tp
+    assert any("over PCIe as asked" in text for text in asked.warnings)
+    alone = plan({"m": model(LARGE, hardware={"instance_types": ["g6e.12xlarge"]}, slo={"ttft_p95": "9s", "tpot_p95": "400ms"})})
+    assert 1 == alone.models["m"].pools["aggregated"].tp
+
+
+def test_expert_parallelism_is_all_or_nothing() -> None:
+    """ep 4 with tp 8 is refused, ep 8 is kept, ep on a dense model is refused."""
+    base = {"hardware": {"instance_types": ["p5.48xlarge"]}}
+    assert "models.m.parallelism.ep" in refused({"m": model("Qwen/Qwen3-30B-A3B", parallelism={"tp": 4, "ep": 2}, **base)})
+    assert 4 == plan({"m": model("Qwen/Qwen3-30B-A3B", parallelism={"tp": 4, "ep": 4}, **base)}).models["m"].pools["aggregated"].ep
+    assert "no experts" in refused({"m": model(parallelism={"tp": 2, "ep": 2}, **base)})
+
+
+def test_an_engine_without_a_flag_table_is_refused() -> None:
+    """TensorRT-LLM cannot be rendered yet, and the message says so."""
+    assert "models.m.engine" in refused({"m": model(engine="tensorrt-llm")})
+
+
+def test_a_checkpoint_runs_in_its_own_precision() -> None:
+    """gpt-oss is MXFP4 and stays so; asking for awq is refused."""
+    made = plan({"m": model("openai/gpt-oss-20b")}).models["m"]
+    assert ("mxfp4", True) == (made.weights, made.checkpoint_quantized)
+    assert "models.m.quantization: the checkpoint of openai/gpt-oss-20b is mxfp4" in refused({"m": model("openai/gpt-oss-20b", quantization="awq")})
+
+
+def test_a_precision_of_another_checkpoint_warns() -> None:
+    """awq asked for on a 16-bit source: planned, with the warning that a quantized checkpoint has to be there."""
+    made = plan({"m": model(LARGE, quantization="awq")})
+    assert ("awq", True) == (made.models["m"].weights, made.models["m"].checkpoint_quantized)
+    assert any("put a checkpoint quantized to awq into the model store" in text for text in made.warnings)
+
+
+def test_the_published_checkpoint_comes_first() -> None:
+    """Without a budget nothing is chosen that needs another checkpoint."""
+    made = plan({"m": model(LARGE)}).models["m"]
+    assert made.weights in {"bf16", "fp8"}
+    assert not made.checkpoint_quantized
+
+
+def test_encoders_go_to_cpu_and_never_share_a_process() -> None:
+    """Embeddings, 8B and 70B are three pools of their own; the encoder's has no GPU."""
+    bge = model("BAAI/bge-large-en-v1.5", max_model_len=512, workload={"input_tokens": {"mean": 100, "p95": 200}, "output_tokens": {"mean": 1, "p95": 1}})
+    made = plan({"bge": bge, "chat": model(), "big": model(LARGE)})
+    assert [None, "L40S"] == [made.models[m].pools["aggregated"].gpu for m in ("bge", "chat")] or made.models["bge"].pools["aggregated"].gpu is None
+    assert ("embed", None) == (made.models["bge"].task, made.models["bge"].slo_tpot_p95_ms)
+    assert "cpu" in made.models["bge"].image
+    assert 3 == len({(m, p) for m, _, p, _ in made.pool_items()})
+
+
+def test_a_generating_encoder_is_refused() -> None:
+    """An encoder answers with a vector."""
+    assert "models.bge.task" in refused({"bge": model("BAAI/bge-large-en-v1.5", task="generate", max_model_len=512, workload={"input_tokens": {"mean": 100}})})
+
+
+def test_the_context_covers_the_workload() -> None:
+    """A mean request that is longer than max_model_len is refused; a longer tail warns."""
+    assert "models.m.max_model_len: the mean request of 1000 tokens" in refused({"m": model(max_model_len=900)})
+    assert any("longer requests are refused" in text for text in plan({"m": model(max_model_len=2048)}).warnings)
+
+
+def test_fc19_without_chunks_a_step_holds_the_context() -> None:
+    """chunked_prefill off: the token budget is the context length at least; on, an explicit budget stays as it is."""
+    off = plan({"m": model(chunked_prefill=False, max_model_len=16384)}).models["m"].pools["aggregated"]
+    assert off.max_num_batched_tokens >= off.max_model_len
+    assert 4096 == plan({"m": model(chunked_prefill=True, max_num_batched_tokens=4096)}).models["m"].pools["aggregated"].max_num_batched_tokens
