@@ -159,8 +159,7 @@ class Vllm:
 
     def command(self, model: ModelPlan, pool: PoolPlan, place: Place = _HERE) -> list[str]:
         """See Engine. Every value that steers memory or batching is explicit, so that a changed default changes nothing."""
-        words = ["vllm", "serve", place.model_path, "--served-model-name", model.served_name, "--port", str(self.port)]
-        words += ["--tensor-parallel-size", str(pool.tp)]
+        words = ["--port", str(self.port), "--tensor-parallel-size", str(pool.tp)]
         words += ["--pipeline-parallel-size", str(pool.pp)] if pool.pp > 1 else []
         words += ["--data-parallel-size", str(pool.dp)] if pool.dp > 1 else []
         words += ["--enable-expert-parallel"] if pool.ep > 1 else []
@@ -175,12 +174,15 @@ class Vllm:
             words += ["--distributed-executor-backend", "mp", "--nnodes", str(place.nodes), "-r", place.rank]
             words += ["--master-addr", place.leader, "--master-port", str(MASTER_PORT)]
             words += [] if place.rank == "0" else ["--headless"]
-        self._check(words[3:], model, place)
+        self._check(words, model)
         # Extra arguments were split from owned ones by the planner; here they are checked once more, so that no plan can smuggle one in.
         owned, rest = self.split_extra_args(model.extra_args, model.engine_version, field=f"models.{model.served_name}.extra_args")
         if owned:
             raise InputError(Problem("holds flags that the plan owns", field=f"models.{model.served_name}.extra_args", value=", ".join(sorted(owned))))
-        return [*words, *rest]
+        # A name that looks like a flag stays joined to its own.
+        name = model.served_name
+        named = [f"--served-model-name={name}"] if name.startswith("-") else ["--served-model-name", name]
+        return ["vllm", "serve", place.model_path, *named, *words, *rest]
 
     def _precision(self, model: ModelPlan) -> list[str]:
         words = []
@@ -228,14 +230,10 @@ class Vllm:
             "--enable-chunked-prefill" if chunked else "--no-enable-chunked-prefill",
         ]
 
-    def _check(self, words: Sequence[str], model: ModelPlan, place: Place) -> None:
-        """Each rendered flag against the table of the pinned release; variables of the pod stand for a whole number or an address."""
+    def _check(self, words: Sequence[str], model: ModelPlan) -> None:
+        """Each rendered flag against the table of the pinned release; a variable of the pod stands for a whole number or an address."""
         self.check_version(model.engine_version, field=f"models.{model.served_name}.engine_version")
-        numbers = {place.rank, place.leader}
-        plain = ["0" if isinstance(w, PodVariable) and w in numbers else w for w in words]
-        # The served name is data and may look like anything; it is checked as one value.
-        at = plain.index("--served-model-name")
-        plain[at : at + 2] = []
+        plain = ["0" if isinstance(word, PodVariable) else word for word in words]
         self.table.read(plain, model.engine_version, field=f"models.{model.served_name}")
 
     def environment(self, model: ModelPlan, pool: PoolPlan) -> dict[str, str]:

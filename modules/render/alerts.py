@@ -67,7 +67,7 @@ def pool_alerts(workload: Workload) -> list[dict[str, Any]]:
     if fewest >= 1 and pool.scaling.idle is None:
         text = f"{name} has fewer ready replicas than its minimum of {fewest}."
         rows.append(("InferformReplicasNotReady", f"{ready} < {fewest}", f"{pool.lifecycle.progress_deadline_s}s", "critical", text))
-        absent = f"absent({queries.series(model, 'running')}{queries.selector(workload)})"
+        absent = f"absent({queries.total(workload, 'running')})"
         rows.append(("InferformNoMetrics", absent, "10m", "critical", f"{name} reports no metrics: scaling runs on its fallback."))
     return [_alert(*row, _labels(workload)) for row in rows]
 

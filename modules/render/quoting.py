@@ -10,6 +10,7 @@ import math
 import re
 import shlex
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from inferform.errors import InputError, Problem
@@ -38,9 +39,12 @@ def scalar(value: Any) -> str:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise InputError(Problem("is not a number", value=str(value)))
-        return repr(value) if "e" not in repr(value) else f"{value:f}"
+        # Without exponent: some readers take 1e-05 for text.
+        text = format(Decimal(repr(value)), "f")
+        return text if "." in text else f"{text}.0"
     if not isinstance(value, str):
-        raise TypeError(f"{type(value).__name__} is no scalar")
+        # An undefined name of a template raises its own error here.
+        raise TypeError(f"{type(value).__name__} is no scalar: {value}")
     if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
         return value
     # Text full of double quotes, such as PromQL, reads better between single ones.
@@ -77,9 +81,8 @@ def flow(value: Any) -> Quoted:
         return Quoted("{" + ", ".join(f"{_key(k)}: {flow(v)}" for k, v in value.items()) + "}")
     if isinstance(value, (list, tuple)):
         return Quoted("[" + ", ".join(flow(v) for v in value) + "]")
-    text = scalar(value)
-    # Inside brackets a plain scalar would end at these.
-    return Quoted(text)
+    # Plain scalars hold no comma and no bracket (_PLAIN), so they are safe inside both.
+    return Quoted(scalar(value))
 
 
 def shell(value: Any) -> Quoted:

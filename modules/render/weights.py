@@ -64,7 +64,7 @@ def store_environment(plan: DeploymentPlan, name: str) -> dict[str, str]:
     return {
         "AWS_CONFIG_FILE": f"{SCRIPTS_MOUNT}/aws-config",
         "AWS_REGION": plan.cloud.region,
-        "STORE": f"s3://{plan.model_store.bucket}/{labels.store_prefix(name)}".rstrip("/"),
+        "STORE": f"s3://{plan.model_store.bucket}/{labels.store_prefix(name)}".removesuffix("/"),
     }
 
 

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import samples
 from inferform.engines import Place, PodVariable, find_engine
 from inferform.errors import InputError
 from inferform.plan import ModelPlan
-
-from tests import samples
 
 ENGINE = find_engine("vllm")
 REFERENCE = Path(__file__).resolve().parents[2] / "../shared/reference"
@@ -54,12 +53,12 @@ def test_several_nodes_run_on_the_built_in_launcher() -> None:
     """A group of two nodes uses the mp backend: the leader serves, the others run headless under their rank."""
     place = Place("/models/weights", 2, "0", PodVariable("$(LWS_LEADER_ADDRESS)"))
     leader = command({"tp": 8, "pp": 2}, place)
-    tail = "--distributed-executor-backend mp --nnodes 2 -r 0 --master-addr $(LWS_LEADER_ADDRESS) --master-port 29501".split()
+    tail = ["--distributed-executor-backend", "mp", "--nnodes", "2", "-r", "0", "--master-addr", "$(LWS_LEADER_ADDRESS)", "--master-port", "29501"]
     assert tail == leader[-10:]
     worker = command({"tp": 8, "pp": 2}, Place("/models/weights", 2, PodVariable("$(LWS_WORKER_INDEX)"), PodVariable("$(LWS_LEADER_ADDRESS)")))
     assert ("$(LWS_WORKER_INDEX)", "--headless") == (option(worker, "-r"), worker[-1])
     assert "2" == option(worker, "--pipeline-parallel-size")
-    with pytest.raises(InputError, match="--nnodes is not known in vllm 0.11.0"):
+    with pytest.raises(InputError, match=r"--nnodes is not known in vllm 0\.11\.0"):
         command({"lifecycle": {"shutdown_timeout_s": None}}, place, engine_version="0.11.0")
 
 
@@ -153,10 +152,10 @@ def test_version_and_image_follow_from_each_other() -> None:
     assert ("0.19.0", "vllm/vllm-openai-cpu:v0.19.0") == ENGINE.pin("0.19", None, "cpu")
     assert ("0.19.1", "mirror.example/vllm/vllm-openai:v0.19.1") == ENGINE.pin(None, "mirror.example/vllm/vllm-openai:v0.19.1", "gpu")
     assert ("0.33.0", "team/vllm:efa-3") == ENGINE.pin(None, "team/vllm:efa-3", "gpu")
-    with pytest.raises(InputError, match="the tag says 0.19.0, engine_version says 0.33.0"):
+    with pytest.raises(InputError, match=r"the tag says 0\.19\.0, engine_version says 0\.33\.0"):
         ENGINE.pin("0.33.0", "vllm/vllm-openai:v0.19.0", "gpu", field="models.a")
     for version in ("0.10.0", "0.34.0"):
-        with pytest.raises(InputError, match="legal: 0.11.0 to 0.33.0"):
+        with pytest.raises(InputError, match=r"legal: 0\.11\.0 to 0\.33\.0"):
             ENGINE.pin(version, None, "gpu")
 
 

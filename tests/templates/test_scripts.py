@@ -278,7 +278,8 @@ def hub() -> Iterator[tuple[str, type[Hub]]]:
 
 
 def importing(place: Place, address: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return place.run("job", "import", MODEL="org/llama", HUB=address, WORK=str(place.root / "work"), HF_TOKEN="secret-token", **environment)
+    values = {"MODEL": "org/llama", "HUB": address, "WORK": str(place.root / "work"), "HF_TOKEN": "secret-token", **environment}
+    return place.run("job", "import", **values)
 
 
 REPOSITORY = {
