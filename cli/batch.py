@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from inferform.cli.output import Output
+from inferform.cli.output import Output, is_terminal
 from inferform.errors import InputError, Problem
 
 _MOST_BYTES = 2**20
@@ -26,7 +26,7 @@ def run_batch(source: str, answer: Answer, out: Output) -> None:
     """
     asked = failed = 0
     # A bar between answers on one screen would garble both.
-    watched = replace(out, quiet=out.quiet or sys.stdout.isatty())
+    watched = replace(out, quiet=out.quiet or is_terminal(sys.stdout))
     with _opened(source) as lines, watched.progress("answered") as tell:
         for line in _lines(lines):
             asked += 1
@@ -42,6 +42,8 @@ def run_batch(source: str, answer: Answer, out: Output) -> None:
 @contextmanager
 def _opened(source: str) -> Iterator[IO[bytes]]:
     if source == "-":
+        if sys.stdin is None:
+            raise InputError("standard input is closed")
         yield sys.stdin.buffer
         return
     try:

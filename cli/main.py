@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -19,12 +20,13 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 import typer
 from inferform import __version__
 from inferform.cli.command import SETTINGS, load
-from inferform.cli.output import EXIT_PIPE
+from inferform.cli.output import emit
 from inferform.errors import EXIT_DONE, EXIT_INPUT, InferformError, InputError, Nearest, Problem
 from typer.core import TyperCommand, TyperGroup
 
 EXIT_STOPPED = 130  # 128 + SIGINT
 PROGRAM = "inferform"
+_KINDS = {"integer": "a whole number", "number": "a number", "boolean": "true or false"}
 
 # In the order of the work; the words are the first sentence of the command's own help.
 COMMANDS: dict[str, str] = {
@@ -106,12 +108,11 @@ def main(args: Sequence[str] | None = None) -> int:
         return _failed(err, given)
     except typer.TyperException as err:
         return _failed(_usage(err), given)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
+        # Abort: a question was left without an answer.
         code = EXIT_STOPPED
-    except BrokenPipeError:
-        return EXIT_PIPE
     if code == EXIT_STOPPED:
-        print("stopped", file=sys.stderr)
+        emit("stopped", sys.stderr)
     return code if isinstance(code, int) else EXIT_DONE
 
 
@@ -119,26 +120,28 @@ def _usage(err: typer.TyperException) -> InputError:
     """A mistake on the command line as an input error that says where the help is."""
     context = getattr(err, "ctx", None)
     command = context.command_path if context else PROGRAM
-    message = " ".join(err.format_message().replace("Value error, ", "").split())
+    message = re.sub(
+        r"Input should be a valid (integer|number|boolean)[^.]*", lambda m: f"wants {_KINDS[m[1]]}", err.format_message().replace("Value error, ", "")
+    )
     options = tuple(sorted(getattr(err, "possibilities", None) or ()))
     if options:
         fix = f"did you mean {options[0]}?" if len(options) == 1 else f"did you mean one of {', '.join(options)}?"
         return InputError(Problem(f"{command}: {err.message}", fix=fix))
-    return InputError(Problem(f"{command}: {message}", fix=f"see {command} --help"))
+    return InputError(Problem(f"{command}: {' '.join(message.split())}", fix=f"see {command} --help"))
 
 
 def _failed(err: InferformError, args: Sequence[str]) -> int:
     from inferform.cli.formats.errors import error_json, error_text
 
     wanted = "--format=json" in args or any(pair in (("--format", "json"), ("-f", "json")) for pair in itertools.pairwise(args))
-    print(error_json(err) if wanted else error_text(err), file=sys.stderr)
+    emit(error_json(err) if wanted else error_text(err), sys.stderr)
     return err.exit_code
 
 
 def _one_line(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:
     """Python's last resort for a fault of ours: one line; the interpreter then ends with 1."""
     text = " ".join(str(value).split())[:300]
-    print(f"internal fault: {kind.__name__}: {text}; run again with --debug and report what it prints", file=sys.stderr)
+    emit(f"internal fault: {kind.__name__}: {text}; run again with --debug and report what it prints", sys.stderr)
 
 
 def _traceback(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
+from inferform.errors import InferformError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -32,21 +33,21 @@ class Output:
 
     def write(self, text: str) -> None:
         """Prints a result that is text already."""
-        _print(text, sys.stdout)
+        emit(text, sys.stdout)
 
     def note(self, text: str) -> None:
         """Tells what is going on; left out with --quiet."""
         if not self.quiet:
-            _print(text, sys.stderr)
+            emit(text, sys.stderr)
 
     def warn(self, text: str) -> None:
         """Tells what needs attention, with --quiet too."""
-        _print(f"{paint('warning:', 'yellow', sys.stderr)} {text}", sys.stderr)
+        emit(f"{paint('warning:', 'yellow', sys.stderr)} {text}", sys.stderr)
 
     @contextmanager
     def progress(self, title: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
         """A bar on a terminal while long work runs; the work reports how much was done."""
-        if self.quiet or not sys.stderr.isatty():
+        if self.quiet or not is_terminal(sys.stderr):
             yield lambda done: None
             return
         from rich.console import Console
@@ -77,10 +78,15 @@ def plain(data: Any) -> Any:
     return [plain(v) for v in data] if isinstance(data, list | tuple | set | frozenset) else data
 
 
-def paint(text: str, colour: str, stream: TextIO) -> str:
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a person looks at what is written there; a stream that was closed (`2>&-`) is None."""
+    return stream is not None and stream.isatty()
+
+
+def paint(text: str, colour: str, stream: TextIO | None) -> str:
     """`text` in a colour, on a terminal that wants colours; NO_COLOR turns them off."""
     codes = {"red": "31", "yellow": "33", "green": "32", "bold": "1"}
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not stream.isatty()
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not is_terminal(stream)
     return text if plain else f"\x1b[{codes[colour]}m{text}\x1b[0m"
 
 
@@ -89,14 +95,19 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
-def _print(text: str, stream: TextIO | None) -> None:
+def emit(text: str, stream: TextIO | None) -> None:
+    """Writes text and a line end at once.
+
+    Raises: typer.Exit where the reader went away, InferformError where it cannot be written for another reason.
+    """
     if stream is None:
-        # Closed by whoever started the program (`>&-`).
         return
     try:
         stream.write(text if text.endswith("\n") else text + "\n")
         stream.flush()
-    except BrokenPipeError:
-        # Nobody reads any more. The interpreter must not complain about it again when it ends.
+    except OSError as err:
+        # The interpreter flushes once more when it ends, and must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        raise typer.Exit(EXIT_PIPE) from None
+        if isinstance(err, BrokenPipeError):
+            raise typer.Exit(EXIT_PIPE) from None
+        raise InferformError(f"the result cannot be written: {err.strerror}") from err

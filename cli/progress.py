@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from inferform.cli.output import Output, printable
+from inferform.cli.output import Output, is_terminal, printable
 from inferform.operate.progress import Progress, Step, silent
 
 
@@ -15,7 +15,7 @@ def drawn(out: Output) -> Iterator[Progress]:
     """Something that takes the steps of a run and shows them on standard error."""
     if out.quiet:
         yield silent
-    elif sys.stderr.isatty():
+    elif is_terminal(sys.stderr):
         with _bars() as progress:
             yield progress
     else:

@@ -69,7 +69,7 @@ def load_spec(path: str | Path, environment: str | None = None) -> LoadedSpec:
     """
     read = _read(str(path))
     if environment not in (None, DEFAULT_ENVIRONMENT) and environment not in read.overlays:
-        raise InputError([*read.problems, _unknown_environment(str(environment), read)])
+        return _finished([], [*read.problems, _unknown_environment(str(environment), read)])[0]
     loaded, problems = _build(read, environment)
     return _finished([loaded], [*read.problems, *problems])[0]
 
@@ -126,9 +126,11 @@ def _cleaned(problem: Problem) -> Problem:
 
 def _bytes_of(path: str) -> bytes:
     """The content of a spec file, never more than one byte past the limit."""
-    if path == STDIN:
-        return sys.stdin.buffer.read(MAX_BYTES + 1)
     try:
+        if path == STDIN:
+            if sys.stdin is None:
+                raise InputError("standard input is closed")
+            return sys.stdin.buffer.read(MAX_BYTES + 1)
         with Path(path).open("rb") as file:
             return file.read(MAX_BYTES + 1)
     except FileNotFoundError:

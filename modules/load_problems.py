@@ -245,7 +245,9 @@ def _rewrite(node: Node | None, wants: str) -> str:
         number = _as_number(text)
         quotes = " without quotes" if text == str(number) and isinstance(node.value, str) else ""
         return f"write {number}{quotes}" if number is not None and (isinstance(number, int) or wants == "a number") else ""
-    if wants == "a list" and node.value is not None:
+    if node.value is None and wants.startswith(("a list", "a mapping")):
+        return "give a value, or remove the line"
+    if wants == "a list":
         return f"write [{shortened(text)}]"
     return ""
 

@@ -224,3 +224,26 @@ def test_unprintable_text_in_an_error_is_escaped(tmp_path: Path, inferform: Run)
 def test_main_can_be_called_with_arguments() -> None:
     """The entry point takes its arguments from the caller where it gets some."""
     assert 0 == main(["--version"])
+
+
+@pytest.mark.parametrize("closed", ["validate - <&-", "memory --batch - <&-"])
+def test_standard_input_may_be_closed(closed: str) -> None:
+    """Reading from a closed standard input is an input error."""
+    ran = subprocess.run(["/bin/sh", "-c", f"'{sys.executable}' -c '{PROGRAM}' {closed}"], capture_output=True, text=True, check=False)
+    assert (2, "error: standard input is closed\n") == (ran.returncode, ran.stderr)
+
+
+def test_a_full_disk_is_no_fault_of_ours() -> None:
+    """A result that cannot be written is one line and exit 1."""
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run([sys.executable, "-c", PROGRAM, "schema"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (1, "error: the result cannot be written: No space left on device\n") == (ran.returncode, ran.stderr)
+
+
+def test_values_of_options_are_asked_for_in_words(inferform: Run) -> None:
+    """A number that is none is told without the words of a library."""
+    ran = inferform("memory", "--tp", "x")
+    assert 2 == ran.code
+    assert "Invalid value for '--tp': wants a whole number" in ran.err
