@@ -94,6 +94,10 @@ class Terraform:
         """
         self._check(self._run("apply", "-json", *self._common(), plan_file, marker=self.folder / MARKER))
 
+    def refresh(self) -> None:
+        """Bring the state up to what the cloud has now, changing nothing there."""
+        self._check(self._run("apply", "-refresh-only", "-auto-approve", "-json", *self._common(), marker=self.folder / MARKER))
+
     def adopt(self, address: str, identity: str) -> bool:
         """Take an existing object of the cloud into the state; False when terraform could not."""
         flags = [f for f in self._common() if not f.startswith("-parallelism")]
@@ -101,7 +105,7 @@ class Terraform:
 
     def resources(self) -> list[str]:
         """Addresses of the managed resources in the state."""
-        return [r["address"] for r in _resources(self.show_state().get("values", {}).get("root_module", {})) if r.get("mode") == "managed"]
+        return managed(self.show_state())
 
     def running_pid(self) -> int | None:
         """The process that still changes this stack: terraform outlives a killed Inferform."""
@@ -163,6 +167,11 @@ class Terraform:
             raise StateError(f"{self.folder.name}: somebody else holds the state lock; " + " ".join(str(d) for d in found)[:800])
         text = "; ".join(str(d) for d in found) or finished.complaint() or f"exit code {finished.code}"
         raise TerraformError(f"{where} failed: {text}", finished.complaint(), tuple(found))
+
+
+def managed(state: dict[str, Any]) -> list[str]:
+    """Addresses of the managed resources in a state JSON."""
+    return [r["address"] for r in _resources(state.get("values", {}).get("root_module", {})) if r.get("mode") == "managed"]
 
 
 def errors(events: list[Event]) -> list[Diagnostic]:

@@ -58,8 +58,12 @@ def apply(
         audit.append(folder.audit, actor, "apply", digest=kept.result.digest, spec=sized.spec_digest, backend=backend.name, resumed=resumed)
         work = _Apply(prepared, kept, folder, journal, rules, steps, progress)
         try:
-            for run in runs(prepared.configs, folder, backend, tool, progress).values():
+            each = runs(prepared.configs, folder, backend, tool, progress)
+            for run in each.values():
                 work.stack(run)
+            for result in work.results:
+                if result.state != "unchanged":
+                    each[result.stack].settle()
         except (StateError, TerraformError, PolicyDeniedError) as err:
             audit.append(folder.audit, actor, "apply failed", digest=kept.result.digest, reason=str(err)[:400], stacks=dict(work.journal.stacks))
             raise

@@ -26,7 +26,7 @@ from inferform.operate.results import Change, PlanResult, StackPlan
 from inferform.operate.stack_run import StackRun
 from inferform.operate.steps import Rules, Steps
 from inferform.plan import DeploymentPlan
-from inferform.terraform import find_terraform
+from inferform.terraform import find_terraform, managed
 
 if TYPE_CHECKING:
     from inferform.operate.steps import Source
@@ -103,9 +103,9 @@ class _Planned:
         reads = self.prepared.stacks[name].dependencies
         missing = [d for d in reads if outputs_read(config, d) - self._outputs[d]]
         if missing:
-            state = run.terraform.show_state().get("values", {})
-            existing = run.terraform.resources()
-            self._outputs[name] = set(state.get("outputs", {}))
+            state = run.terraform.show_state()
+            existing = managed(state)
+            self._outputs[name] = set(state.get("values", {}).get("outputs", {}))
             self._moving.add(name)
             self._keep(run, from_config(config, existing, self.before, self.prepared.plan), waits_for=missing, moves=True)
             return

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-Phase = Literal["size", "render", "synth", "check", "init", "plan", "apply", "drift", "destroy"]
+Phase = Literal["size", "render", "synth", "check", "init", "plan", "apply", "settle", "drift", "destroy"]
 
 
 @dataclass(frozen=True, slots=True)

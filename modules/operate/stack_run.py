@@ -84,6 +84,12 @@ class StackRun:
         self.terraform.apply(file)
         self._tell(phase, "end", total=total)
 
+    def settle(self) -> None:
+        """Read back what the cloud filled in after each object was made, so that only later changes count as drift."""
+        self._tell("settle", "begin")
+        self.terraform.refresh()
+        self._tell("settle", "end")
+
     def outputs(self) -> Json:
         """Values of the outputs that are not sensitive."""
         return {name: o["value"] for name, o in sorted(self.terraform.outputs().items()) if not o.get("sensitive")}
