@@ -18,9 +18,9 @@ from inferform.stacks.values import Ref, Text
 Where = Literal["resource", "data"]
 Attributes = Mapping[str, Any]
 
-# Arguments that Terraform itself adds to every resource.
-META_ARGUMENTS = frozenset({"count", "depends_on", "for_each", "lifecycle", "provider"})
 _NESTED = ("block", "blocks", "object", "objects")
+# Nested values that Terraform addresses by position; a single block is a list of one.
+_LISTED = ("block", "blocks", "objects")
 _LITERALS: dict[str, tuple[type, ...]] = {"string": (str, Text), "boolean": (bool,), "number": (int, float)}
 _NAMES = {str: "a string", Text: "a string", bool: "a boolean", int: "a number", float: "a number"}
 
@@ -35,7 +35,7 @@ class SchemaError(InferformError):
 
 @cache
 def document(provider: str) -> dict[str, Any]:
-    """The schema document of one provider; an unknown provider has none."""
+    """The schema document of one provider, such as `aws`."""
     text = resources.files("inferform.stacks").joinpath(provider, "schema.json").read_text(encoding="utf-8")
     return dict(json.loads(text))
 
@@ -64,9 +64,9 @@ def reference_kind(address: str, wanted: Attributes, path: Sequence[str | int]) 
     kind, level = "", wanted
     for step in path:
         if isinstance(step, int):
-            kind = kind.removesuffix("s") if kind in ("block", "blocks", "objects") else kind.removeprefix("list(").removesuffix(")")
+            kind = "" if kind in _LISTED else kind.removeprefix("list(").removesuffix(")")
             continue
-        if kind in ("block", "blocks", "objects") and not isinstance(path[path.index(step) - 1], int):
+        if kind in _LISTED:
             raise SchemaError([f"{address}.{step} is inside a list; give the position before {step!r}"])
         if step not in level:
             raise SchemaError([f"{address} has no attribute {step!r}{_nearest(step, level)}"])

@@ -9,7 +9,7 @@ from inferform.plan import DeploymentPlan
 from inferform.stacks.aws import iam, scaling_group
 from inferform.stacks.aws.account import Account, bounded, open_account
 from inferform.stacks.aws.cluster import NODE_POLICIES
-from inferform.stacks.aws.groups import Group, groups
+from inferform.stacks.aws.groups import IMAGES, Group, groups
 from inferform.stacks.aws.launch_template import launch_template
 from inferform.stacks.aws.node_config import ClusterCoordinates, user_data
 from inferform.stacks.resource import Handle, Lifecycle, Precondition, Stack
@@ -18,12 +18,6 @@ from inferform.stacks.values import Ref, Value, call
 OUTPUTS = {"groups": "map(string)"}
 
 _NODE_GROUP_NAME_LIMIT = 63
-_IMAGES = {
-    "AL2023_x86_64_NVIDIA": "/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/x86_64/nvidia/recommended/image_id",
-    "AL2023_x86_64_STANDARD": "/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/x86_64/standard/recommended/image_id",
-    "BOTTLEROCKET_x86_64_NVIDIA": "/aws/service/bottlerocket/aws-k8s-{version}-nvidia/x86_64/latest/image_id",
-    "BOTTLEROCKET_x86_64": "/aws/service/bottlerocket/aws-k8s-{version}/x86_64/latest/image_id",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +131,7 @@ def _template(stack: Stack, group: Group, security_groups: list[Ref], own_role: 
         more["image_id"] = nodes.ami_id
     elif not managed:
         # Resolved at launch, so a new image is no difference in a plan; nodes take it as they are replaced.
-        more["image_id"] = f"resolve:ssm:{_IMAGES[_image_type(group)].format(version=stack.plan.cloud.kubernetes_version)}"
+        more["image_id"] = f"resolve:ssm:{IMAGES[group.image_type].format(version=stack.plan.cloud.kubernetes_version)}"
     if not managed and own_role:
         more["iam_instance_profile"] = {"arn": own_role.profile.ref("arn")}
     target = group.block.reservation_id if group.block else group.reservations[0] if managed and group.reservations else None
@@ -165,13 +159,6 @@ def _template(stack: Stack, group: Group, security_groups: list[Ref], own_role: 
     )
 
 
-def _image_type(group: Group) -> str:
-    nodes = group.infrastructure
-    family = "BOTTLEROCKET_x86_64" if nodes.os == "bottlerocket" else "AL2023_x86_64"
-    plain = "" if nodes.os == "bottlerocket" else "_STANDARD"
-    return nodes.ami_type or f"{family}{'_NVIDIA' if nodes.gpus_per_node else plain}"
-
-
 def _coordinates(stack: Stack, group: Group) -> ClusterCoordinates:
     return ClusterCoordinates(
         name=stack.plan.cluster_name(),
@@ -188,7 +175,7 @@ def _managed(stack: Stack, group: Group, template: Handle, place: Place, rules: 
     lifecycle: Lifecycle = {"precondition": [place.offered]}
     if nodes.autoscaled:
         lifecycle["ignore_changes"] = ["scaling_config[0].desired_size"]
-    return stack.resource(
+    made = stack.resource(
         "aws_eks_node_group",
         group.key,
         {
@@ -197,7 +184,7 @@ def _managed(stack: Stack, group: Group, template: Handle, place: Place, rules: 
             "node_role_arn": stack.remote("cluster", "node_role_arn"),
             "subnet_ids": place.subnets,
             # EKS reads image and version from an own image, and the type of a block from the template.
-            "ami_type": None if nodes.ami_id else _image_type(group),
+            "ami_type": None if nodes.ami_id else group.image_type,
             "version": None if nodes.ami_id else stack.plan.cloud.kubernetes_version,
             "instance_types": None if group.block else list(group.instance_types),
             "capacity_type": "CAPACITY_BLOCK" if group.block else "SPOT" if group.spot else "ON_DEMAND",
@@ -210,6 +197,9 @@ def _managed(stack: Stack, group: Group, template: Handle, place: Place, rules: 
         depends_on=rules,
         lifecycle=lifecycle,
     )
+    if group.block:
+        scaling_group.drain(stack, group, made.ref("resources", 0, "autoscaling_groups", 0, "name"))
+    return made
 
 
 def _name(plan: DeploymentPlan, group: Group) -> str:

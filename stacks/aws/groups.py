@@ -12,6 +12,21 @@ from inferform.errors import InputError, Problem
 from inferform.labels import TAINT_VALUE, node_labels
 from inferform.plan import Count, DeploymentPlan, NodesPlan, PoolPlan, PurchasePart
 
+# SSM parameters of the newest image, by EKS ami_type. Source: EKS user guide, "Retrieve recommended Amazon Linux AMI IDs", and
+# bottlerocket-os/bottlerocket QUICKSTART-EKS.md (read 2026-12-01).
+_AL2023 = "/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/"
+_BOTTLEROCKET = "/aws/service/bottlerocket/aws-k8s-{version}"
+IMAGES = {
+    "AL2023_ARM_64_NVIDIA": f"{_AL2023}arm64/nvidia/recommended/image_id",
+    "AL2023_ARM_64_STANDARD": f"{_AL2023}arm64/standard/recommended/image_id",
+    "AL2023_x86_64_NVIDIA": f"{_AL2023}x86_64/nvidia/recommended/image_id",
+    "AL2023_x86_64_STANDARD": f"{_AL2023}x86_64/standard/recommended/image_id",
+    "BOTTLEROCKET_ARM_64": f"{_BOTTLEROCKET}/arm64/latest/image_id",
+    "BOTTLEROCKET_ARM_64_NVIDIA": f"{_BOTTLEROCKET}-nvidia/arm64/latest/image_id",
+    "BOTTLEROCKET_x86_64": f"{_BOTTLEROCKET}/x86_64/latest/image_id",
+    "BOTTLEROCKET_x86_64_NVIDIA": f"{_BOTTLEROCKET}-nvidia/x86_64/latest/image_id",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -47,6 +62,13 @@ class Group:
     def taints(self) -> dict[str, str]:
         """Values of its nodes' NoSchedule taints by key; none without GPUs."""
         return {self.infrastructure.taint_key: TAINT_VALUE} if self.infrastructure.gpus_per_node else {}
+
+    @property
+    def image_type(self) -> str:
+        """The EKS ami_type of its nodes."""
+        nodes = self.infrastructure
+        family, plain = ("BOTTLEROCKET_x86_64", "") if nodes.os == "bottlerocket" else ("AL2023_x86_64", "_STANDARD")
+        return nodes.ami_type or f"{family}{'_NVIDIA' if nodes.gpus_per_node else plain}"
 
     @property
     def instance_types(self) -> tuple[str, ...]:
@@ -122,7 +144,15 @@ def _problems(group: Group, plan: DeploymentPlan) -> Iterator[Problem]:
         yield Problem(
             wants, field=f"{group.field}.kind", value=f"managed, buying {' and '.join(kinds)}", legal=("self_managed",), fix="set kind to self_managed"
         )
-    version = tuple(int(n) for n in plan.cloud.kubernetes_version.split("."))
-    if nodes.ami_type and nodes.ami_type.startswith("AL2_") and version >= (1, 33):
-        wants = f"EKS publishes no Amazon Linux 2 images for Kubernetes {plan.cloud.kubernetes_version}"
-        yield Problem(wants, field=f"{group.field}.ami_type", value=nodes.ami_type, legal=("AL2023_x86_64_NVIDIA", "AL2023_x86_64_STANDARD"), fix="take AL2023")
+    if not nodes.ami_id:
+        yield from _image_problems(group, plan.cloud.kubernetes_version)
+
+
+def _image_problems(group: Group, kubernetes_version: str) -> Iterator[Problem]:
+    kind, field = group.image_type, f"{group.field}.ami_type"
+    current = tuple(sorted(t for t in IMAGES if t.startswith("AL2023_x86_64")))
+    if kind.startswith("AL2_") and tuple(int(n) for n in kubernetes_version.split(".")) >= (1, 33):
+        yield Problem(f"EKS publishes no Amazon Linux 2 images for Kubernetes {kubernetes_version}", field=field, value=kind, legal=current, fix="take AL2023")
+    elif group.infrastructure.kind == "self_managed" and kind not in IMAGES:
+        wants = "no image is known for self-managed nodes of this type"
+        yield Problem(wants, field=field, value=kind, legal=tuple(IMAGES), fix="name an ami_id or a type from the list")

@@ -57,8 +57,8 @@ def build(stack: Stack, group: Group, template: Handle, *, subnets: Ref, offered
             "capacity_reservation_target": {"capacity_reservation_ids": sorted(group.reservations)},
         }
     made = stack.resource("aws_autoscaling_group", group.key, attributes, depends_on=depends_on, lifecycle=lifecycle)
-    if group.block and group.block.ends_at:
-        _drain(stack, group, made, group.block.ends_at)
+    if group.block:
+        drain(stack, group, made.ref("name"))
     return made.ref("name")
 
 
@@ -89,17 +89,22 @@ def _tags(stack: Stack, group: Group) -> dict[str, str]:
     return found
 
 
-def _drain(stack: Stack, group: Group, made: Handle, ends_at: str) -> None:
+def drain(stack: Stack, group: Group, name: Ref) -> None:
+    """Empty the scaling group `name` of a capacity block in time, where the plan knows when the block ends."""
+    ends_at = group.block.ends_at if group.block else None
+    if not ends_at:
+        return
     start = datetime.fromisoformat(ends_at.replace("Z", "+00:00")) - _DRAIN_BEFORE_END
     stack.resource(
         "aws_autoscaling_schedule",
         f"{group.key}-drain",
         {
             "scheduled_action_name": "drain",
-            "autoscaling_group_name": made.ref("name"),
+            "autoscaling_group_name": name,
             "start_time": start.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "min_size": 0,
-            "max_size": 0,
+            # -1 leaves it as it is.
+            "max_size": -1,
             "desired_capacity": 0,
         },
     )

@@ -96,13 +96,24 @@ def test_fc08_a_capacity_block_is_bought_as_one() -> None:
     assert 'setintersection(["use1-az4"], ' in stack["locals"][f"zones-{key}"]
 
 
-def test_fc08_a_self_managed_block_is_empty_40_minutes_before_it_ends() -> None:
-    """EC2 starts to end instances 30 minutes before a block does, so its scaling group goes to zero at 10:50 for an end at 11:30."""
-    resources = nodes_of(one_pool([BLOCK], kind="self_managed", ami_type=None))
+@pytest.mark.parametrize(
+    ("infrastructure", "scaling_group"),
+    [
+        ({}, "aws_eks_node_group.m-aggregated-cr-0123456789abcdef0.resources[0].autoscaling_groups[0].name"),
+        ({"kind": "self_managed", "ami_type": None}, "aws_autoscaling_group.m-aggregated-cr-0123456789abcdef0.name"),
+    ],
+)
+def test_fc08_a_block_is_empty_40_minutes_before_it_ends(infrastructure: Json, scaling_group: str) -> None:
+    """EC2 starts to end instances 30 minutes before a block does, so its group goes to zero at 10:50 for an end at 11:30."""
+    drain = nodes_of(one_pool([BLOCK], **infrastructure))["aws_autoscaling_schedule"]["m-aggregated-cr-0123456789abcdef0-drain"]
+    assert f"${{{scaling_group}}}" == drain["autoscaling_group_name"]
+    assert ("2026-12-24T10:50:00Z", 0, 0, -1) == tuple(drain[n] for n in ("start_time", "min_size", "desired_capacity", "max_size"))
+
+
+def test_fc08_a_self_managed_block_is_no_mix() -> None:
+    """The scaling group of a block launches its template as it is."""
     key = "m-aggregated-cr-0123456789abcdef0"
-    drain = resources["aws_autoscaling_schedule"][f"{key}-drain"]
-    assert ("2026-12-24T10:50:00Z", 0, 0, 0) == tuple(drain[n] for n in ("start_time", "min_size", "max_size", "desired_capacity"))
-    group = resources["aws_autoscaling_group"][key]
+    group = nodes_of(one_pool([BLOCK], kind="self_managed", ami_type=None))["aws_autoscaling_group"][key]
     assert "mixed_instances_policy" not in group
     assert {"id": f"${{aws_launch_template.{key}.id}}", "version": f"${{aws_launch_template.{key}.latest_version}}"} == group["launch_template"]
 
@@ -156,6 +167,13 @@ def test_fc09_amazon_linux_2_is_refused_from_kubernetes_1_33() -> None:
     """AL2_x86_64_GPU on 1.33 is an error with the images that exist."""
     with pytest.raises(InputError, match=r"no Amazon Linux 2 images for Kubernetes 1.33 \(found AL2_x86_64_GPU\); legal: AL2023_x86_64_NVIDIA"):
         stacks_of(one_pool(ami_type="AL2_x86_64_GPU"))
+
+
+def test_self_managed_nodes_without_a_known_image_are_refused() -> None:
+    """A self-managed pool of an image type without a parameter is an error that lists the types that have one."""
+    with pytest.raises(InputError, match="no image is known") as caught:
+        stacks_of(one_pool(kind="self_managed", ami_type="WINDOWS_CORE_2022_x86_64"))
+    assert "AL2023_x86_64_NVIDIA" in caught.value.problems[0].legal
 
 
 def test_fc10_only_an_autoscaled_group_ignores_its_desired_size() -> None:
