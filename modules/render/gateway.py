@@ -100,9 +100,9 @@ def route_view(plan: DeploymentPlan, name: str, model: ModelPlan) -> dict[str, A
     """The route of one model. Its whole-response timeout is always written, because the gateways' defaults cut streams (FC-23)."""
     gateway = plan.gateway
     port = find_engine(model.engine).port
-    matches = [{"path": f"/{name}/", "rewrite": "/"}]
+    matches: list[dict[str, str | None]] = [{"path": f"/{name}", "rewrite": "/"}]
     if len(plan.models) == 1:
-        matches.append({"path": "/v1/", "rewrite": "/v1/"})
+        matches.append({"path": "/v1", "rewrite": None})
     return {
         "name": name,
         "namespace": plan.namespace,

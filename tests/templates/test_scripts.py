@@ -113,6 +113,15 @@ def test_scripts_are_clean() -> None:
         assert "" == done.stdout
 
 
+def test_scripts_run_on_the_bash_of_their_image() -> None:
+    """bash 4.2 takes an empty array for unset, so arrays that may be empty are expanded with a guard, and newer features are not used."""
+    for script in ("prefetch", "import"):
+        text = files("inferform.templates").joinpath(f"scripts/{script}.sh.j2").read_text()
+        assert '"${auth[@]}"' not in text.replace('${auth[@]+"${auth[@]}"}', "")
+        assert '"${workers[@]}"' not in text.replace('${workers[@]+"${workers[@]}"}', "").replace('for process in "${workers[@]}"; do wait', "")
+        assert not [word for word in ("wait -n", "mapfile -d", "declare -n", "${@Q}", "EPOCHSECONDS") if word in text]
+
+
 def test_a_first_pod_fills_the_cache_and_a_second_copies_nothing(place: Place) -> None:
     """The first pod of a node copies every file once; the next finds them on the disk."""
     place.fill(CONTENTS)
