@@ -153,7 +153,8 @@ def quotas(models: dict[str, ModelPlan], system: SystemPool) -> tuple[QuotaNeed,
                     continue
                 vcpus = max(find_instance(name).vcpus for name in part.instance_types)
                 market = "spot" if part.kind == "spot" else "on_demand"
-                text = f"{part.nodes.max} x {pool.instance_type} x {vcpus} vCPUs"
+                types = part.instance_types
+                text = f"{part.nodes.max} x {types[0]} x {vcpus} vCPUs" if len(types) == 1 else f"{part.nodes.max} x up to {vcpus} vCPUs ({' or '.join(types)})"
                 needs.setdefault((pool.infrastructure.quota_family, market), []).append((part.nodes.max * vcpus, text))
     own = system.nodes.max * system.vcpus
     needs.setdefault((quota_family(system.instance_type), "on_demand"), []).append(

@@ -9,10 +9,10 @@ from inferform.sizing.roofline import WEIGHT_BYTES
 # Parallel range requests from S3 fill most of a network card; beyond this the client, not the card, is the limit.
 _S3_SHARE = 0.8
 _S3_BYTES_PER_S = 5e9
-# Sequential reads of one instance-store disk, and of the root volume where there is none.
+# Sequential reads of one instance-store disk, and of a gp3 root volume as it comes where there is none.
 _NVME_BYTES_PER_S = 1.5e9
 _NVME_MOST_BYTES_PER_S = 7e9
-_EBS_BYTES_PER_S = 0.25e9
+_EBS_BYTES_PER_S = 0.125e9
 # Compiling and capturing graphs, by layers; assumed from public start-up logs, measured runs correct it.
 _WARMUP_S, _WARMUP_S_PER_LAYER, _WARMUP_EAGER_S = 40.0, 0.5, 15.0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inferform.catalog.gpus import find_gpu
 from inferform.catalog.instances import cpu_instances, find_instance, gpu_instances
@@ -102,6 +102,7 @@ def prepare(name: str, spec: ModelSpec, deployment: DeploymentSpec) -> Prepared:
     demand = _demand(merged, task)
     engine, notes = _engine(merged, model, settings, demand, task=task, field=field, problems=problems)
     degrees, ep = _degrees(merged, model, settings, field, problems)
+    engine = replace(engine, dp=degrees.dp if degrees else 1, ep=ep)
     capacity: Capacity = merged.capacity or deployment.capacity
     scaling: Scaling = merged.scaling or deployment.scaling
     market = Market(deployment.cloud.region, capacity, latency_sensitive=demand.defaults.latency_sensitive)

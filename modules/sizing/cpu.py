@@ -47,7 +47,7 @@ def cpu_costs(model: Model, card: Gpu) -> StepCosts:
     pairs = 4.0 * model.hidden * model.layers * min(model.max_position, 512) / 2
     return StepCosts(
         stages=1, dense_s_per_token=(2 * core + pairs) / (card.fp16_flops or 1.0), dense_read_s=core * 2 / card.memory_bandwidth_bytes_per_s, experts=0,
-        experts_per_token=0, expert_s_per_token=0.0, expert_read_s=0.0, head_s_per_sequence=0.0, head_read_s=0.0, attention=(), state_s_per_sequence=0.0,
+        experts_per_token=0, expert_s_per_token=0.0, expert_read_s=0.0, expert_ranks=1, expert_share=1.0, head_s_per_sequence=0.0, head_read_s=0.0, attention=(), state_s_per_sequence=0.0,
         pointwise_s_per_token=0.0, message_bytes_per_token=0.0, sends=0.0, send_latency_s=0.0, ring_s=0.0, send_s_per_token=0.0, hop_s_per_token=0.0,
         launch_s=_STEP_S, eager_s=0.0, sequence_s=0.0, host_s_per_sequence=0.0,
     )  # fmt: skip

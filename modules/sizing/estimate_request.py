@@ -17,7 +17,7 @@ KV_CACHE = ("auto", "bf16", "fp16", "fp8", "fp8_e4m3", "fp8_e5m2")
 ENGINES = ("vllm", "tensorrt-llm", "sglang")
 # name -> (lowest, highest); all are whole numbers.
 _COUNTS = {
-    "tp": (1, 1024), "pp": (1, 1024), "input_tokens": (1, 10_000_000), "output_tokens": (1, 10_000_000), "concurrency": (1, 1_000_000),
+    "tp": (1, 1024), "dp": (1, 1024), "ep": (1, 1024), "pp": (1, 1024), "input_tokens": (1, 10_000_000), "output_tokens": (1, 10_000_000), "concurrency": (1, 1_000_000),
     "shared_prefix_tokens": (0, 10_000_000), "max_model_len": (16, 100_000_000), "max_num_seqs": (1, 65_536),
     "max_num_batched_tokens": (16, 10_000_000), "gpu_memory_bytes": (1, 2**50),
 }  # fmt: skip
@@ -49,14 +49,14 @@ def parse(values: Mapping[str, Any]) -> EstimateRequest:
         problems.append(Problem(f"must be below input_tokens {prompt}", field="shared_prefix_tokens", value=str(shared)))
     if problems or model is None or gpu is None:
         raise InputError(problems or [Problem("is needed", field="gpu")])
-    gpus = counts.get("tp", 1)
+    tp, dp = counts.get("tp", 1), counts.get("dp", 1)
     return EstimateRequest(
-        model=model, gpu=gpu, tp=gpus, pp=counts.get("pp", 1), weights=_weights(model, texts.get("weights", "auto")),
+        model=model, gpu=gpu, tp=tp, pp=counts.get("pp", 1), weights=_weights(model, texts.get("weights", "auto")),
         kv_cache=texts.get("kv_cache", "auto"), engine=texts.get("engine", "vllm"), engine_version=version,
         input_tokens=prompt, output_tokens=counts.get("output_tokens", 256), concurrency=counts.get("concurrency"), shared_prefix_tokens=shared,
         max_model_len=counts.get("max_model_len"), max_num_seqs=counts.get("max_num_seqs"), max_num_batched_tokens=counts.get("max_num_batched_tokens"),
-        gpu_memory_utilization=utilization, link=cast(Link, texts.get("interconnect") or default_link(gpu, gpus)),
-        enforce_eager=given.get("enforce_eager") is True, gpu_memory_bytes=counts.get("gpu_memory_bytes"), stand_in_for=stand_in_for,
+        gpu_memory_utilization=utilization, link=cast(Link, texts.get("interconnect") or default_link(gpu, tp * dp)),
+        enforce_eager=given.get("enforce_eager") is True, gpu_memory_bytes=counts.get("gpu_memory_bytes"), stand_in_for=stand_in_for, dp=dp, ep=counts.get("ep", 1),
     )  # fmt: skip
 
 

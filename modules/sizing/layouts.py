@@ -40,6 +40,7 @@ class Engine:
     enforce_eager: bool
     chunked_prefill: bool
     prefix_caching: bool
+    dp: int = 1
     ep: int = 1
 
 
@@ -115,7 +116,10 @@ def planned(fit: Fit, demand: Demand, engine: Engine, requests_per_s: float) -> 
 def _costs(model: Model, engine: Engine, cut: Cut) -> StepCosts:
     if cut.gpu.vendor == VENDOR:
         return cpu_costs(model, cut.gpu)
-    return step_costs(model, Layout(cut.gpu, cut.link, cut.tp, cut.pp, cut.weights, engine.kv_cache, engine.name, cut.hop_bytes_per_s))
+    # Ranks that share no experts are replicas of their own, whatever their number.
+    dp = engine.dp if engine.ep > 1 else 1
+    layout = Layout(cut.gpu, cut.link, cut.tp, cut.pp, cut.weights, engine.kv_cache, engine.name, cut.hop_bytes_per_s, dp=dp, ep=engine.ep)
+    return step_costs(model, layout)
 
 
 def _memory(model: Model, engine: Engine, cut: Cut, sequences: int, step_tokens: int) -> MemoryPlan:
@@ -123,7 +127,7 @@ def _memory(model: Model, engine: Engine, cut: Cut, sequences: int, step_tokens:
         return cpu_memory(model, cut.gpu, step_tokens=step_tokens, sequences=sequences)
     return memory_of(
         MemoryRequest(
-            model=model, gpu=cut.gpu, tp=cut.tp, pp=cut.pp, ep=engine.ep, weights=cut.weights, kv_cache=engine.kv_cache, gpu_memory_utilization=engine.utilization,
+            model=model, gpu=cut.gpu, tp=cut.tp, pp=cut.pp, dp=engine.dp, ep=engine.ep, weights=cut.weights, kv_cache=engine.kv_cache, gpu_memory_utilization=engine.utilization,
             max_model_len=engine.max_model_len, max_num_seqs=sequences, max_num_batched_tokens=step_tokens, enforce_eager=engine.enforce_eager,
             engine=cast(EngineName, engine.name), engine_version=engine.version, interconnect=cut.link if cut.tp > 1 else None,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from inferform.catalog.types import Gpu, Model
@@ -43,6 +43,8 @@ class EstimateRequest:
     enforce_eager: bool = False
     gpu_memory_bytes: int | None = None
     stand_in_for: str = ""
+    dp: int = 1
+    ep: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,28 @@ def host_s(engine: str, fitted: Constants | None = None) -> float:
 def estimate(request: EstimateRequest, fitted: Constants | None = None) -> Estimate:
     """Latency and throughput of one replica at the asked concurrency, or at its highest throughput.
 
+    TensorRT-LLM runs a mixture of experts at full load with attention data-parallel and whole experts where that is faster.
     Raises: InputError when the weights and one request do not fit the GPU memory, or the GPU's peaks are not known.
     """
+    found = _estimate(request, fitted)
+    if request.engine == "tensorrt-llm" and request.model.moe and request.tp > 1 and request.concurrency is None and request.dp == request.ep == 1:
+        spread = replace(request, tp=1, dp=request.tp, ep=request.tp)
+        if memory_of(_memory_request(spread)).fits:
+            other = _estimate(spread, fitted)
+            return other if other.output_tokens_per_s > found.output_tokens_per_s else found
+    return found
+
+
+def _estimate(request: EstimateRequest, fitted: Constants | None) -> Estimate:
     asked = _memory_request(request)
     memory = memory_of(asked)
     if not memory.fits:
-        raise InputError(Problem("does not fit", field="gpu", value=f"{request.tp * request.pp} x {request.gpu.name}", fix="; ".join(memory.limits)))
-    layout = Layout(request.gpu, request.link, request.tp, request.pp, request.weights, request.kv_cache, request.engine)
+        raise InputError(
+            Problem("does not fit", field="gpu", value=f"{request.tp * request.pp * request.dp} x {request.gpu.name}", fix="; ".join(memory.limits))
+        )
+    layout = Layout(
+        request.gpu, request.link, request.tp, request.pp, request.weights, request.kv_cache, request.engine, dp=request.dp, ep=request.ep
+    )  # fmt: skip
     costs = step_costs(request.model, layout, fitted)
     # An encoder keeps no cache, so only the batch limits count.
     room = float(memory.kv_cache_tokens) if memory.kv_cache_bytes_per_token or memory.kv_cache_tokens else math.inf
@@ -87,9 +104,10 @@ def estimate(request: EstimateRequest, fitted: Constants | None = None) -> Estim
     prompt, output, cached = request.input_tokens, request.output_tokens, request.shared_prefix_tokens // 16 * 16
     outside = host_s(request.engine, fitted)
     if request.concurrency is not None:
-        point = closed_loop(costs, limits, prompt=prompt, cached=cached, output=output, clients=request.concurrency, host_s=outside)
+        clients = max(1, -(-request.concurrency // request.dp))
+        point = closed_loop(costs, limits, prompt=prompt, cached=cached, output=output, clients=clients, host_s=outside)
         how = f"closed loop of {request.concurrency} clients"
-        return _stated(request, point.ttft, point.tpot, rate=point.requests_per_s, running=point.concurrency, how=how, fitted=fitted)
+        return _stated(request, point.ttft, point.tpot, rate=point.requests_per_s * request.dp, running=point.concurrency * request.dp, how=how, fitted=fitted)
     tokens_per_s, running = saturated(costs, limits, prompt=prompt, cached=cached, output=output)
     point = closed_loop(costs, limits, prompt=prompt, cached=cached, output=output, clients=max(1, round(running)), host_s=outside)
     rate = tokens_per_s / output
@@ -97,13 +115,13 @@ def estimate(request: EstimateRequest, fitted: Constants | None = None) -> Estim
     tpot = max(point.tpot.p50 / 2, (running / rate - point.ttft.p50) / (output - 1)) if output > 1 and rate > 0 else point.tpot.p50
     scale = tpot / point.tpot.p50 if point.tpot.p50 > 0 else 1.0
     tpots = Latency(*(value * scale for value in (point.tpot.p50, point.tpot.p95, point.tpot.p99)))
-    return _stated(request, point.ttft, tpots, rate=rate, running=running, how="highest throughput", fitted=fitted)
+    return _stated(request, point.ttft, tpots, rate=rate * request.dp, running=running * request.dp, how="highest throughput", fitted=fitted)
 
 
 def _memory_request(request: EstimateRequest) -> MemoryRequest:
     longest = request.max_model_len or request.input_tokens + request.output_tokens
     return MemoryRequest(
-        model=request.model, gpu=request.gpu, gpu_memory_bytes=request.gpu_memory_bytes, tp=request.tp, pp=request.pp, weights=request.weights,
+        model=request.model, gpu=request.gpu, gpu_memory_bytes=request.gpu_memory_bytes, tp=request.tp, pp=request.pp, dp=request.dp, ep=request.ep, weights=request.weights,
         kv_cache=request.kv_cache, gpu_memory_utilization=request.gpu_memory_utilization, max_model_len=longest, max_num_seqs=request.max_num_seqs,
         max_num_batched_tokens=request.max_num_batched_tokens, enforce_eager=request.enforce_eager, engine=cast(EngineName, request.engine),
         engine_version=request.engine_version, interconnect=request.link if request.link != "none" else None,
@@ -115,6 +133,7 @@ def _stated(request: EstimateRequest, ttft: Latency, tpot: Latency, *, rate: flo
     kind = "moe" if request.model.moe else "dense"
     stand_in = f"; {request.gpu.name} stands in for {request.stand_in_for}, whose peaks are not known" if request.stand_in_for else ""
     bands = {k: float(v) for k, v in known.error.get(kind, {}).items()}
+    spread = f"; attention on {request.dp} ranks, experts over {request.ep}" if request.dp > 1 else ""
     return Estimate(
         ttft_ms=_milliseconds(ttft),
         tpot_ms=_milliseconds(tpot),
@@ -122,7 +141,7 @@ def _stated(request: EstimateRequest, ttft: Latency, tpot: Latency, *, rate: flo
         total_tokens_per_s=rate * (request.input_tokens + request.output_tokens),
         requests_per_s=rate,
         concurrency=running,
-        source=f"step model, {how}; {family(request.gpu)} and {request.engine} constants, {known.source}{stand_in}",
+        source=f"step model, {how}; {family(request.gpu)} and {request.engine} constants, {known.source}{spread}{stand_in}",
         error_band=dict.fromkeys(bands, 1.0) if request.stand_in_for else bands,
     )
 

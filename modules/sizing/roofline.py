@@ -58,7 +58,9 @@ def constants() -> Constants:
 class Layout:
     """One replica: the GPU, how the model is cut over GPUs, and how they are wired.
 
-    `hop_bytes_per_s` is the link between pipeline stages (the network when stages sit on different nodes).
+    `dp` ranks inside the replica run attention on sequences of their own and share the experts, which lie whole on `ep` ranks (1:
+    experts are cut like everything else). `hop_bytes_per_s` is the link between pipeline stages (the network when stages sit on
+    different nodes).
     """
 
     gpu: Gpu
@@ -69,6 +71,8 @@ class Layout:
     kv_cache: str
     engine: str
     hop_bytes_per_s: float = 25e9
+    dp: int = 1
+    ep: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,11 @@ class AttentionCost:
 
 @dataclass(frozen=True, slots=True)
 class StepCosts:
-    """Seconds that one step of one pipeline stage costs, by cause. Multiply by `stages` for a token's way through all stages."""
+    """Seconds that one step of one pipeline stage costs on one data-parallel rank, by cause.
+
+    Multiply by `stages` for a token's way through all stages. `expert_ranks` ranks decide together which experts a step touches, and
+    this rank holds `expert_share` of them.
+    """
 
     stages: int
     dense_s_per_token: float
@@ -91,6 +99,8 @@ class StepCosts:
     experts_per_token: int
     expert_s_per_token: float
     expert_read_s: float
+    expert_ranks: int
+    expert_share: float
     head_s_per_sequence: float
     head_read_s: float
     attention: tuple[AttentionCost, ...]
@@ -180,7 +190,9 @@ def _build(model: Model, layout: Layout, fit: dict[str, float]) -> StepCosts:
     expert_read = expert_token = 0.0
     if moe:
         int4 = fit["expert_int4_read"] if layout.weights in {"awq", "gptq"} else 1.0
-        expert_read = expert * weight_bytes * moe.moe_layers / ranks / read / int4
+        # Whole experts on each rank, or a slice of every expert.
+        slices = pp if layout.ep > 1 else ranks
+        expert_read = expert * weight_bytes * moe.moe_layers / slices / read / int4
         expert_token = 2 * expert * moe.experts_per_token * moe.moe_layers / ranks / flops / fit[f"expert_compute_{kind}"]
 
     kv_bytes = 1 if layout.kv_cache in ONE_BYTE_KV else 2
@@ -195,6 +207,12 @@ def _build(model: Model, layout: Layout, fit: dict[str, float]) -> StepCosts:
     pointwise = layers * 2 * (fit["hidden_passes"] * model.hidden + 3 * active / tp + 4 * projected / tp) / read
 
     latency, ring, per_token = _all_reduce(model.hidden * 2.0, gpu, layout.link, tp, fit)
+    sends, message = (2 * layers if tp > 1 else 0.0), model.hidden * 2.0
+    if moe and layout.dp > 1:
+        # Tokens travel to the ranks of their experts (8-bit) and back (16-bit), in every layer with experts.
+        width_out = model.hidden * 3.0 * min(moe.experts_per_token, layout.ep) * (layout.ep - 1) / max(1, layout.ep)
+        latency, ring, _ = _all_reduce(message, gpu, layout.link, layout.dp, fit)
+        sends, per_token = 2 * moe.moe_layers / pp, width_out / 2 / _link_rate(gpu, layout.link, fit)
     engine = layout.engine if f"layer_us_{layout.engine}" in fit else "vllm"
     gaps = layers * fit[f"layer_us_{engine}"] + (moe.moe_layers / pp * fit["expert_layer_us"] if moe else 0)
     # The Arm host of the GB parts runs the single-threaded scheduler slower.
@@ -207,13 +225,15 @@ def _build(model: Model, layout: Layout, fit: dict[str, float]) -> StepCosts:
         experts_per_token=moe.experts_per_token if moe else 0,
         expert_s_per_token=expert_token,
         expert_read_s=expert_read,
+        expert_ranks=layout.dp if layout.ep > 1 else 1,
+        expert_share=1 / layout.ep if layout.ep > 1 else 1.0,
         head_s_per_sequence=2 * embedding / tp / flops16,
         head_read_s=embedding * 2 / tp / read,
         attention=attention,
         state_s_per_sequence=state_s,
         pointwise_s_per_token=pointwise,
-        message_bytes_per_token=model.hidden * 2.0,
-        sends=2 * layers if tp > 1 else 0,
+        message_bytes_per_token=message,
+        sends=sends,
         send_latency_s=latency,
         ring_s=ring,
         send_s_per_token=per_token,
@@ -254,14 +274,23 @@ def _all_reduce(message_bytes: float, gpu: Gpu, link: Link, tp: int, fit: dict[s
     """(latency s, extra seconds of a ring at full message size, seconds per token) of one all-reduce."""
     if tp == 1:
         return 0.0, 0.0, 0.0
-    if link in {"pcie", "none"} or not gpu.nvlink_bytes_per_s_per_gpu:
-        rate = PCIE_BYTES_PER_S.get(gpu.pcie_gen or 4, 32e9) * fit["pcie_rate"]
+    rate = _link_rate(gpu, link, fit)
+    if _over_pcie(gpu, link):
         latency, ring = fit["pcie_latency_us"] * (tp.bit_length() - 1), fit["pcie_ring_us"] * tp
     else:
-        # The catalogue's figure counts both directions.
-        rate = gpu.nvlink_bytes_per_s_per_gpu / 2 * fit["nvlink_rate"]
         latency, ring = fit["nvlink_latency_us"], fit["nvlink_ring_us"] * tp
     return latency * 1e-6, ring * 1e-6, 2 * (tp - 1) / tp * message_bytes / rate
+
+
+def _over_pcie(gpu: Gpu, link: Link) -> bool:
+    return link in {"pcie", "none"} or not gpu.nvlink_bytes_per_s_per_gpu
+
+
+def _link_rate(gpu: Gpu, link: Link, fit: dict[str, float]) -> float:
+    """Bytes a second that one GPU sends; the catalogue's NVLink figure counts both directions."""
+    if _over_pcie(gpu, link):
+        return PCIE_BYTES_PER_S.get(gpu.pcie_gen or 4, 32e9) * fit["pcie_rate"]
+    return gpu.nvlink_bytes_per_s_per_gpu / 2 * fit["nvlink_rate"]
 
 
 def _join(a: float, b: float) -> float:
@@ -283,7 +312,7 @@ def step_s(costs: StepCosts, *, decode: float, context: float, prompt: float = 0
     busy = _join(c.dense_s_per_token * tokens, c.dense_read_s)
     if c.experts:
         # A batch touches this many experts of each layer when tokens choose independently.
-        touched = c.experts * (1 - (1 - c.experts_per_token / c.experts) ** tokens)
+        touched = c.experts * c.expert_share * (1 - (1 - c.experts_per_token / c.experts) ** (tokens * c.expert_ranks))
         busy += _join(c.expert_s_per_token * tokens, c.expert_read_s * touched)
     busy += _join(c.head_s_per_sequence * sampled, c.head_read_s)
     for a in c.attention:

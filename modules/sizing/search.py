@@ -182,7 +182,7 @@ def _cuts(instance: Instance, space: Space) -> Iterator[tuple[Cut, int, int]]:
             tp, pp, dp = space.degrees.tp, space.degrees.pp, space.degrees.dp
             nodes = max(1, -(-tp * pp * dp // instance.gpu_count))
             hop = instance.network_bytes_per_s if nodes > 1 else inside
-            yield Cut(gpu, link if tp > 1 else "none", tp, pp, weights, hop), dp, nodes
+            yield Cut(gpu, link if tp * dp > 1 else "none", tp, pp, weights, hop), dp, nodes
             continue
         wired = link in {"nvswitch", "nvlink"}
         tps = [t for t in _powers(instance.gpu_count) if wired or t == 1]
