@@ -120,6 +120,14 @@ def test_the_plan_says_why() -> None:
         assert part in why
 
 
+def test_the_plan_says_what_another_checkpoint_would_save() -> None:
+    """A 70B model in its published precision names the cheaper quantized choice, and taking it gives that price."""
+    told = next(line for line in plan({"big": model(LARGE)}).models["big"].why if line.startswith("cheaper with another checkpoint"))
+    weights = told.rsplit(" ", 1)[-1]
+    price = float(re.search(r"\$([\d,.]+) an hour", told).group(1).replace(",", ""))  # type: ignore[union-attr]
+    assert plan({"big": model(LARGE, quantization=weights)}).cost.by_pool["big/aggregated"] <= price + 0.01
+
+
 def test_every_card_is_accounted_for() -> None:
     """Each card that the region offers is chosen or rejected with a reason."""
     chosen = plan({"big": model(LARGE)}).models["big"]

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 
 from inferform.catalog.instances import find_instance, quota_family
-from inferform.catalog.prices import price
+from inferform.catalog.prices import price, regions
 from inferform.errors import InputError, Problem
 from inferform.plan import (
     CloudPlan,
@@ -84,7 +84,7 @@ def system_pool(region: str) -> SystemPool:
         if cost is not None:
             instance = find_instance(name)
             return SystemPool(instance_type=name, nodes=_SYSTEM_NODES, usd_per_hour=cost.usd_per_hour, vcpus=instance.vcpus, memory_bytes=instance.memory_bytes)
-    raise InputError(Problem("no price of a node type for the system pool is known", "cloud.region", value=region, fix="choose a region of the catalogue"))
+    raise InputError(Problem("no instance prices of this region are known", "cloud.region", value=region, legal=regions(), fix="choose one of these regions"))
 
 
 def cloud_plan(spec: DeploymentSpec, zones: tuple[str, ...], system: SystemPool) -> CloudPlan:

@@ -18,6 +18,8 @@ from inferform.sizing.search import Choice, Dropped, Fleet, Found
 from inferform.sizing.workload import Demand
 from inferform.spec import Disaggregation
 
+# A saving below this share is not worth a checkpoint of one's own.
+_WORTH_TELLING = 0.9
 _SPLIT_ROLES: tuple[Literal["prefill", "decode"], ...] = ("prefill", "decode")
 
 
@@ -118,6 +120,7 @@ def plan_model(prepared: Prepared, variant: Variant, problems: list[Problem], wa
         prefix = "" if role == "aggregated" else f"{role}: "
         point = replace(pools[role].point, ttft=pools["prefill"].point.ttft) if role == "decode" else pools[role].point
         lines += [prefix + line for line in why(prepared, opt, point, variant.others, tier=variant.tier)]
+    lines += _cheaper(prepared, variant)
     warnings += _warnings(prepared, variant, pools)
     spec, demand, model = prepared.spec, prepared.demand, prepared.model
     token = spec.hf_token_secret
@@ -132,6 +135,22 @@ def plan_model(prepared: Prepared, variant: Variant, problems: list[Problem], wa
         slo_tpot_p95_ms=None if demand.tpot_p95_s is None else round(demand.tpot_p95_s * 1e3, 3), load=main.load,
         pools={role: pool.plan for role, pool in pools.items()}, why=tuple(dict.fromkeys(lines)), rejected=rejected(first, variant.others, variant.dropped),
     )  # fmt: skip
+
+
+def _cheaper(prepared: Prepared, variant: Variant) -> list[str]:
+    """What a checkpoint in a later precision tier would save, where it saves a tenth or more."""
+    if "aggregated" not in variant.options:
+        return []
+    lines = []
+    for weights in prepared.tiers[variant.tier + 1 :]:
+        ceiling = variant.usd_per_hour * _WORTH_TELLING
+        choices = find(prepared, prepared.demand, weights, ceiling_usd_per_hour=ceiling, keep=1).choices if weights else ()
+        if choices:
+            saved = 1 - choices[0].usd_per_hour / variant.usd_per_hour
+            lines.append(
+                f"cheaper with another checkpoint: {choices[0]} at ${choices[0].usd_per_hour:,.2f} an hour (-{saved:.0%}); set quantization to {choices[0].fit.cut.weights}"
+            )
+    return lines
 
 
 def _pools(prepared: Prepared, variant: Variant, problems: list[Problem]) -> dict[str, Pool]:
