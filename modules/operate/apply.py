@@ -190,11 +190,8 @@ class _Apply:
             run.apply(file, total)
         except TerraformError as err:
             known = ", ".join(f"{s} {how}" for s, how in self.journal.stacks.items())
-            raise TerraformError(
-                f"{err}. What was made is in the state ({known}); mend the cause and run inferform apply again: it goes on from there",
-                err.output,
-                err.diagnostics,
-            ) from err
+            go_on = f"What was made is in the state ({known}); mend the cause and run inferform apply again: it goes on from there"
+            raise TerraformError(". ".join([str(err), go_on, *self.warnings]), err.output, err.diagnostics) from err
 
     def _finish(self, run: StackRun, result: StackResult) -> None:
         for file in (PLAN_FILE, PLAN_AGAIN, SHOWN):

@@ -12,28 +12,11 @@ from typing import Any
 from inferform.errors import StateError
 from inferform.operate.folder import CONFIG, write, write_json
 from inferform.operate.progress import Phase, Progress, Step
+from inferform.operate.recovery import adopt
 from inferform.terraform import Settings, Terraform, Tool
 
 Json = dict[str, Any]
 SHOWN = "shown.json"
-# How the cloud names an object, from attributes that are known before it is made: terraform import takes it by this.
-_IDENTITY = {
-    "aws_autoscaling_group": "{name}",
-    "aws_cloudwatch_log_group": "{name}",
-    "aws_eks_access_entry": "{cluster_name}:{principal_arn}",
-    "aws_eks_addon": "{cluster_name}:{addon_name}",
-    "aws_eks_cluster": "{name}",
-    "aws_eks_node_group": "{cluster_name}:{node_group_name}",
-    "aws_iam_instance_profile": "{name}",
-    "aws_iam_role": "{name}",
-    "aws_iam_role_policy": "{role}:{name}",
-    "aws_iam_role_policy_attachment": "{role}/{policy_arn}",
-    "aws_kms_alias": "{name}",
-    "aws_placement_group": "{name}",
-    "aws_s3_bucket": "{bucket}",
-    "aws_s3_bucket_policy": "{bucket}",
-    "aws_s3_bucket_public_access_block": "{bucket}",
-}
 
 
 @dataclass
@@ -109,38 +92,19 @@ class StackRun:
             time.sleep(0.2)
 
     def _mend(self) -> tuple[str, ...]:
-        """Take objects into the state that a killed terraform was just making; warnings for those it cannot find by name."""
-        doubtful = self.terraform.unfinished()
-        if not doubtful:
-            return ()
-        there = set(self.terraform.resources())
-        values = self._planned_values()
-        warnings = []
-        for address in doubtful:
-            if address in there:
-                continue
-            kind = address.split(".")[-2]
-            try:
-                identity = _IDENTITY[kind].format_map(values.get(address, {}))
-            except KeyError:
-                warnings.append(
-                    f"{self.stack}: terraform was killed while it made {address}; if the cloud has it, it is not in the state and will be made again. "
-                    f"Look for one without an owner among those tagged with this deployment; delete it, or adopt it before apply: "
-                    f"terraform -chdir={self.folder} import '{address}' ID"
-                )
-                continue
-            if self.terraform.adopt(address, identity):
-                self.progress(Step("init", "progress", self.stack, address, "adopt", text=f"took {identity} into the state"))
-        self.terraform.forget_unfinished()
-        return tuple(warnings)
+        """Settle what a killed terraform was just making; advice about what could not be settled."""
+        adopted, advice = adopt(self.terraform, self._planned())
+        for address in adopted:
+            self.progress(Step("init", "progress", self.stack, address, "adopt", text="was made by the run that was cut off"))
+        return tuple(f"{self.stack}: {line}" for line in advice)
 
-    def _planned_values(self) -> dict[str, Json]:
-        """Known attributes of every resource in the plan that was shown last, by address."""
+    def _planned(self) -> Json:
+        """The plan that was shown last; empty when there is none."""
         try:
-            document = json.loads((self.folder / SHOWN).read_text(encoding="utf-8"))
+            document: Json = json.loads((self.folder / SHOWN).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        return {c["address"]: {k: v for k, v in (c["change"].get("after") or {}).items() if isinstance(v, str)} for c in document.get("resource_changes", [])}
+        return document
 
     # Progress
 

@@ -51,6 +51,7 @@ class Eks:
             ("DELETE", _ADDON, self._delete_addon),
             ("POST", _ADDON + r"/update", self._update_addon),
             ("POST", _CLUSTER + r"/updates", self._update_version),
+            ("POST", _CLUSTER + r"/update-config", self._update_cluster),
             ("GET", _CLUSTER + r"/updates/(?P<update>[^/]+)", self._describe_update),
             ("POST", _CLUSTER + r"/node-groups", self._check_group),
             ("POST", _GROUP + r"/update-config", self._check_scaling),
@@ -153,6 +154,18 @@ class Eks:
         cluster.version = wanted
         return self._updated("VersionUpdate")
 
+    def _update_cluster(self, call: Call, cluster: Cluster, names: dict[str, str]) -> Response:
+        """Only what is named in the request changes."""
+        network = call.body.get("resourcesVpcConfig") or {}
+        logging = call.body.get("logging") or {}
+        if bool(network) == bool(logging):
+            return json_error(400, "InvalidParameterException", "Only one type of update can be allowed.")
+        if network:
+            cluster.resources_vpc_config = {**cluster.resources_vpc_config, **network}
+        else:
+            cluster.logging = logging
+        return self._updated("EndpointAccessUpdate" if network else "LoggingUpdate")
+
     def _update_group_version(self, call: Call, cluster: Cluster, names: dict[str, str]) -> Response:
         group = cluster.nodegroups.get(names["group"])
         if group is None:
@@ -202,8 +215,6 @@ class Eks:
             (group.get("resources") or {}).pop("remoteAccessSecurityGroup", None)
         if isinstance(document.get("update"), dict):
             self.updates[str(document["update"]["id"])] = document["update"]
-        if call.path.endswith("/update-config") and "cluster" in document:
-            return self._updated("ConfigUpdate")
         response.set_data(json.dumps(document, sort_keys=True))
         return response
 

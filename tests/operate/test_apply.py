@@ -256,7 +256,7 @@ def test_killed_terraform_is_told(tmp_path: Path) -> None:
     assert 4 == len(addresses(tmp_path, "nodes"))
     assert result.warnings
     assert "nodes: terraform was killed while it made terraform_data." in result.warnings[0]
-    assert "import 'terraform_data." in result.warnings[0]
+    assert 'import "terraform_data.' in result.warnings[0]
 
 
 @pytest.mark.slow
