@@ -9,9 +9,10 @@ from typing import cast
 from inferform.catalog.types import Gpu, Model
 from inferform.errors import InputError, Problem
 from inferform.plan import Percentiles
+from inferform.sizing.benchmark import closed_loop, saturated
 from inferform.sizing.memory import MemoryRequest
 from inferform.sizing.memory_constants import EngineName
-from inferform.sizing.queueing import Latency, Limits, closed_loop, saturated
+from inferform.sizing.queueing import Latency, Limits
 from inferform.sizing.roofline import Constants, Layout, Link, constants, family, step_costs
 from inferform.sizing.room import batch_of, memory_of
 
