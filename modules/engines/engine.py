@@ -69,6 +69,9 @@ class Engine(Protocol):
     def environment(self, model: ModelPlan, pool: PoolPlan) -> dict[str, str]:
         """Environment variables of the engine process."""
 
+    def pod_fields(self, pool: PoolPlan) -> dict[str, str]:
+        """Environment variables that a field of the pod gives, by the field's path."""
+
     def metric(self, version: str, signal: Signal) -> str:
         """The series name that release exposes; counters carry `_total`, histograms stand without `_bucket`."""
 

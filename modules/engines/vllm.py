@@ -243,6 +243,10 @@ class Vllm:
             values["VLLM_CPU_KVCACHE_SPACE"] = str(max(1, math.ceil(pool.memory.kv_cache_bytes_per_gpu / GIB)))
         return values
 
+    def pod_fields(self, pool: PoolPlan) -> dict[str, str]:
+        """See Engine. Members of a group must agree on the address that each is reached at."""
+        return {"VLLM_HOST_IP": "status.podIP"} if pool.nodes_per_replica > 1 else {}
+
     def metric(self, version: str, signal: Signal) -> str:
         """See Engine (FC-30)."""
         row = next(r for r in _metrics()[signal] if version_key(version) >= version_key(r["since"]))

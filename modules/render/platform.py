@@ -54,40 +54,30 @@ def render_platform(plan: DeploymentPlan) -> dict[str, str]:
         "model-cache.yaml": fill("platform/model-cache.yaml.j2", {**common, "caches": [_cache(w) for w in workloads]}),
     }
     if plugin:
-        agent = _agent(plan, "nvidia-device-plugin", images.NVIDIA_DEVICE_PLUGIN, plugin)
-        agent["affinity"][labels.NODE_OS_LABEL] = sorted({pool.infrastructure.os for pool in plugin})
-        files["nvidia-device-plugin.yaml"] = fill("platform/nvidia-device-plugin.yaml.j2", {**common, "agent": _with_terms(agent)})
+        agent = _agent(plan, "nvidia-device-plugin", images.NVIDIA_DEVICE_PLUGIN, plugin, {labels.NODE_OS_LABEL: sorted({p.infrastructure.os for p in plugin})})
+        files["nvidia-device-plugin.yaml"] = fill("platform/nvidia-device-plugin.yaml.j2", {**common, "agent": agent})
     if gpu and plan.observability.enabled:
         counters = "\n".join(f"{name}, {kind}, {text}" for name, kind, text in COUNTERS) + "\n"
-        agent = _agent(plan, "dcgm-exporter", images.DCGM_EXPORTER, gpu)
-        files["dcgm-exporter.yaml"] = fill("platform/dcgm-exporter.yaml.j2", {**common, "agent": _with_terms(agent), "counters": {"counters.csv": counters}})
+        agent = _agent(plan, "dcgm-exporter", images.DCGM_EXPORTER, gpu, {})
+        files["dcgm-exporter.yaml"] = fill("platform/dcgm-exporter.yaml.j2", {**common, "agent": agent, "counters": {"counters.csv": counters}})
     if efa:
-        agent = _agent(plan, "efa-device-plugin", images.EFA_DEVICE_PLUGIN, efa)
-        agent["affinity"][labels.EFA_LABEL] = ["true"]
-        files["efa-device-plugin.yaml"] = fill("platform/efa-device-plugin.yaml.j2", {**common, "agent": _with_terms(agent)})
+        agent = _agent(plan, "efa-device-plugin", images.EFA_DEVICE_PLUGIN, efa, {labels.EFA_LABEL: ["true"]})
+        files["efa-device-plugin.yaml"] = fill("platform/efa-device-plugin.yaml.j2", {**common, "agent": agent})
     return files
 
 
-def _agent(plan: DeploymentPlan, name: str, image: str, pools: list[PoolPlan]) -> dict[str, Any]:
+def _agent(plan: DeploymentPlan, name: str, image: str, pools: list[PoolPlan], nodes: dict[str, list[str]]) -> dict[str, Any]:
+    """An agent of GPU nodes; `nodes` narrows them further, label by label."""
     own = {"app.kubernetes.io/name": name}
+    wanted = {labels.ACCELERATOR_LABEL: ["nvidia"], **nodes}
     return {
         "name": name,
         "image": image,
         "selector": own,
         "labels": dict(sorted({**own, **naming.deployment_labels(plan)}.items())),
-        "affinity": {labels.ACCELERATOR_LABEL: ["nvidia"]},
-        # Every taint key that these pools carry: one per key, each once.
-        "tolerations": [entry for key in sorted({p.infrastructure.taint_key for p in pools}) for entry in _tolerate(key)],
+        "expressions": [{"key": key, "operator": "In", "values": values} for key, values in sorted(wanted.items())],
+        "tolerations": tolerations(pools),
     }
-
-
-def _tolerate(key: str) -> list[dict[str, str]]:
-    return [{"key": key, "operator": "Exists", "effect": labels.TAINT_EFFECT}]
-
-
-def _with_terms(agent: dict[str, Any]) -> dict[str, Any]:
-    expressions = [{"key": key, "operator": "In", "values": values} for key, values in sorted(agent["affinity"].items())]
-    return {**agent, "expressions": expressions}
 
 
 def _cache(workload: naming.Workload) -> dict[str, Any]:
@@ -99,7 +89,7 @@ def _cache(workload: naming.Workload) -> dict[str, Any]:
         "selector": own,
         "labels": dict(sorted({**naming.deployment_labels(workload.plan), **own}.items())),
         "node_selector": workload.selector,
-        "tolerations": tolerations(workload.pool),
+        "tolerations": tolerations([workload.pool]),
         "base": weights.cache_base(workload.pool),
         "folder": f"/base/{workload.plan.namespace}/{workload.model_name}",
         "owner": f"{engine.user_id}:{engine.group_id}",

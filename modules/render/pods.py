@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from inferform import labels
@@ -16,7 +17,7 @@ WORKER_INDEX = PodVariable("$(LWS_WORKER_INDEX)")
 GPU_RESOURCE = "nvidia.com/gpu"
 EFA_RESOURCE = "vpc.amazonaws.com/efa"
 # What the EFA guide of EKS asks for per pod; libfabric takes its buffers from there.
-EFA_HUGE_PAGES = 5120 * 2**20
+EFA_HUGE_PAGES, HUGE_PAGE = 2560, 2 * 2**20
 # Caches of compiled kernels and temporary files; both are bounded so that a pod cannot fill the node's disk.
 HOME_BYTES, TMP_BYTES = 20 * GIB, 10 * GIB
 
@@ -31,9 +32,10 @@ def environment(values: dict[str, str]) -> list[dict[str, Any]]:
     return [{"name": name, "value": pod_text(value)} for name, value in sorted(values.items())]
 
 
-def tolerations(pool: PoolPlan) -> list[dict[str, str]]:
-    """Toleration of the pool's taint (FC-14); harmless where a CPU pool carries none."""
-    return [{"key": pool.infrastructure.taint_key, "operator": "Exists", "effect": labels.TAINT_EFFECT}]
+def tolerations(pools: Iterable[PoolPlan]) -> list[dict[str, str]]:
+    """Tolerations of the pools' taints, one a key (FC-14); harmless where a CPU pool carries none."""
+    keys = sorted({pool.infrastructure.taint_key for pool in pools})
+    return [{"key": key, "operator": "Exists", "effect": labels.TAINT_EFFECT} for key in keys]
 
 
 def priority_class(model: ModelPlan) -> str:
@@ -51,7 +53,7 @@ def resources(pool: PoolPlan) -> dict[str, Any]:
         # Replicas that share a node share its interfaces.
         share = max(1, pool.replicas_per_node) if pool.nodes_per_replica == 1 else 1
         fixed[EFA_RESOURCE] = max(1, efa.interfaces // share)
-        fixed["hugepages-2Mi"] = kubernetes_bytes(EFA_HUGE_PAGES // share)
+        fixed["hugepages-2Mi"] = kubernetes_bytes(EFA_HUGE_PAGES // share * HUGE_PAGE)
     return {"requests": {"cpu": f"{pool.pod.cpu_millis}m", **fixed}, "limits": fixed}
 
 
@@ -62,10 +64,8 @@ def _engine_environment(engine: Engine, model: ModelPlan, pool: PoolPlan) -> lis
     if pool.nodes_per_replica > 1:
         # A pod has one IP interface; without the name NCCL and Gloo may pick the loopback.
         values |= {"GLOO_SOCKET_IFNAME": "eth0", "NCCL_SOCKET_IFNAME": "eth0"}
-    entries = environment(values)
-    if pool.nodes_per_replica > 1:
-        entries.append({"name": "VLLM_HOST_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}})
-    return entries
+    fields = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in sorted(engine.pod_fields(pool).items())]
+    return [*environment(values), *fields]
 
 
 def _spread(workload: Workload) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ def pod_view(workload: Workload, *, worker: bool = False) -> dict[str, Any]:
         "user": engine.user_id,
         "group": engine.group_id,
         "node_selector": workload.selector,
-        "tolerations": tolerations(pool),
+        "tolerations": tolerations([pool]),
         "spread": _spread(workload),
         "image": model.image,
         "command": command[:2],

@@ -165,12 +165,14 @@ def test_gpu_memory_and_devices_are_guaranteed() -> None:
     assert (limits, {"cpu": "180000m", **limits}) == (resources["limits"], resources["requests"])
     values = {e["name"]: e.get("value") for e in leader["containers"][0]["env"]}
     assert ("efa", "eth0") == (values["FI_PROVIDER"], values["NCCL_SOCKET_IFNAME"])
+    assert {"fieldPath": "status.podIP"} == {e["name"]: e.get("valueFrom", {}).get("fieldRef") for e in leader["containers"][0]["env"]}["VLLM_HOST_IP"]
 
 
 def test_replicas_that_share_a_node_share_its_interfaces() -> None:
-    """32 EFA interfaces over two replicas of a node are 16 each."""
-    plan = one_pool(replicas_per_node=2, infrastructure={"efa": {"network_cards": 32, "interfaces": 32}})
-    assert 16 == pods(plan, "m-aggregated")[0]["containers"][0]["resources"]["limits"]["vpc.amazonaws.com/efa"]
+    """32 EFA interfaces over three replicas of a node are 10 each; 2560 huge pages of 2 MiB are 853 each = 1706 MiB."""
+    plan = one_pool(replicas_per_node=3, infrastructure={"efa": {"network_cards": 32, "interfaces": 32}})
+    limits = pods(plan, "m-aggregated")[0]["containers"][0]["resources"]["limits"]
+    assert (10, "1706Mi") == (limits["vpc.amazonaws.com/efa"], limits["hugepages-2Mi"])
 
 
 def test_embeddings_on_cpu_ask_for_no_gpu() -> None:
