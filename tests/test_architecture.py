@@ -38,6 +38,7 @@ ALLOWED: dict[str, set[str]] = {
         "inferform.planning",
     },
     "inferform.render": {"inferform.errors", "inferform.plan", "inferform.quantities", "inferform.engines", "inferform.labels", "inferform.render"},
+    "inferform.simulate": {"inferform.errors", "inferform.plan", "inferform.quantities", "inferform.simulate"},
     "inferform.stacks": {"inferform.errors", "inferform.plan", "inferform.labels", "inferform.stacks"},
     # A program, for `cdktf synth`: it joins loading, planning and synthesis as the command line does.
     "inferform.stacks.main": {"inferform.errors", "inferform.plan", "inferform.load", "inferform.planner", "inferform.stacks"},
