@@ -39,6 +39,8 @@ COMMANDS: dict[str, str] = {
     "estimate": "Estimate latency and throughput of one replica.",
     "render": "Render the Kubernetes objects of a deployment.",
     "synth": "Write the Terraform configuration of a deployment.",
+    "bootstrap": "Make the bucket for Terraform state.",
+    "preflight": "Check the cloud account before an apply.",
     "plan": "Plan what apply would do, and save it.",
     "apply": "Apply exactly the saved plan.",
     "drift": "Find what changed behind Terraform's back.",

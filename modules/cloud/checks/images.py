@@ -1,0 +1,77 @@
+"""Node images: that the one EKS or a launch template will take exists for the Kubernetes version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from inferform.cloud.api import CallFailedError
+from inferform.cloud.check import Answer, Check, shell
+from inferform.cloud.facts import image_parameter
+from inferform.cloud.site import Site
+
+_SYSTEM_IMAGE = "AL2023_x86_64_STANDARD"
+
+
+def _images(site: Site) -> Iterator[Answer]:
+    version, region = site.plan.cloud.kubernetes_version, site.plan.cloud.region
+    wanted: dict[str, set[str]] = {_SYSTEM_IMAGE: {"system"}}
+    own: dict[str, set[str]] = {}
+    for group in site.groups():
+        nodes = group.pool.infrastructure
+        if nodes.ami_id:
+            own.setdefault(nodes.ami_id, set()).add(group.subject)
+        else:
+            wanted.setdefault(nodes.ami_type or _kind(nodes.os, nodes.gpus_per_node), set()).add(group.subject)
+    paths = {kind: image_parameter(kind, version) for kind in sorted(wanted)}
+    found: dict[str, str] = {}
+    names = [p for p in paths.values() if p]
+    # GetParameters takes ten names.
+    for start in range(0, len(names), 10):
+        answer = site.api.call("ssm", "get_parameters", Names=names[start : start + 10])
+        found |= {p["Name"]: p["Value"] for p in answer["Parameters"]}
+    for kind, path in paths.items():
+        users = ", ".join(sorted(wanted[kind]))
+        subject = f"{kind} for {users}"
+        if path is None:
+            yield Answer("unknown", subject, "this kind of image is not known here", f"an image for Kubernetes {version}", "check that EKS publishes it")
+        elif path in found:
+            yield Answer("ok", subject, f"{found[path]} for Kubernetes {version}")
+        else:
+            yield Answer(
+                "blocker", subject, f"no image for Kubernetes {version} in {region}", f"the parameter {path}",
+                "set cloud.kubernetes_version to one that has it, or nodes.os to the other operating system",
+                shell("aws", "ssm", "get-parameter", "--name", path, "--region", region),
+            )  # fmt: skip
+    for image, subjects in sorted(own.items()):
+        yield _own_image(site, image, ", ".join(sorted(subjects)))
+
+
+def _kind(os: str, gpus: int) -> str:
+    family = "BOTTLEROCKET_x86_64" if os == "bottlerocket" else "AL2023_x86_64"
+    plain = "" if os == "bottlerocket" else "_STANDARD"
+    return f"{family}{'_NVIDIA' if gpus else plain}"
+
+
+def _own_image(site: Site, image: str, users: str) -> Answer:
+    region = site.plan.cloud.region
+    command = shell("aws", "ec2", "describe-images", "--image-ids", image, "--region", region)
+    subject, needed = f"{image} for {users}", "an available x86_64 image"
+    fix = f"share or copy the image to {region}, or set nodes.ami_id to one that is there"
+    try:
+        rows = site.api.call("ec2", "describe_images", ImageIds=[image])["Images"]
+    except CallFailedError as err:
+        if not err.code.startswith("InvalidAMIID"):
+            raise
+        rows = []
+    if not rows:
+        return Answer("blocker", subject, f"not there, or not shared with this account, in {region}", needed, fix, command)
+    row = rows[0]
+    state, arch = str(row.get("State", "available")), str(row.get("Architecture", "x86_64"))
+    if state != "available" or arch != "x86_64":
+        return Answer("blocker", subject, f"{state}, {arch}", needed, fix, command)
+    if row.get("DeprecationTime", "9999") <= site.now.strftime("%Y-%m-%dT%H:%M:%S"):
+        return Answer("warning", subject, f"available, deprecated since {row['DeprecationTime'][:10]}", needed, "build the image anew", command)
+    return Answer("ok", subject, f"available, {arch}")
+
+
+CHECKS = (Check("IMG001", "Node images", _images),)

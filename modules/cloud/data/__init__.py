@@ -1,0 +1,1 @@
+"""Facts about AWS, each with its source and the day it was read."""
