@@ -117,7 +117,8 @@ class Fleet:
 
     def __init__(self, pool: Pool, replicas: int) -> None:
         self.pool = pool
-        self.arrived = self.lost = 0.0
+        # Requests so far; lost are those that found no serving replica, or whose replica ran out of grace.
+        self.arrived = self.finished = self.lost = 0.0
         self._made = 0
         self._serving: list[_Alike] = []
         self._starting: list[_Alike] = []
@@ -126,6 +127,7 @@ class Fleet:
             self._serving.append(_Alike(self._names(replicas), 0.0))
         self._slope = (1 - ALONE) * pool.residence_s / pool.in_flight
         self._base_s = ALONE * pool.residence_s
+        self._pace, self._most = pool.pace, pool.most_running
         # First tokens since last asked: requests, their waits, and their company of running requests.
         self._taken = self._waits = self._company = 0.0
         self._scale: Scale | None = None
@@ -164,6 +166,7 @@ class Fleet:
                 gone = min(newest.replicas, -missing)
                 if groups is self._serving:
                     leaving = _Alike(newest.pods[-gone:], newest.ready_s, newest.running, newest.waiting)
+                    leaving.finished = newest.finished
                     leaving.until_s = (now + self.pool.pre_stop_s, now + self.pool.grace_s)
                     self._leaving.append(leaving)
                 newest.become(newest.pods[:-gone])
@@ -178,43 +181,57 @@ class Fleet:
             self._scale = None
         amount = rate * seconds
         self.arrived += amount
-        serving = self._serving
-        if not serving:
+        if not self._serving:
             self.lost += amount
-        elif len(serving) == 1:
-            serving[0].waiting += amount / serving[0].replicas
+        elif len(self._serving) == 1:
+            self._serving[0].waiting += amount / self._serving[0].replicas
         else:
-            _pour(serving, amount)
+            _pour(self._serving, amount)
             self._merge()
-        for group in serving:
+        for group in self._serving:
             self._work(group, seconds)
         if self._leaving:
-            for group in self._leaving:
-                self._work(group, seconds)
+            self._let_go(now, seconds)
+
+    def _let_go(self, now: float, seconds: float) -> None:
+        """Terminating replicas finish what they have, and are cut off when their grace ends."""
+        kept = []
+        for group in self._leaving:
+            self._work(group, seconds)
+            left = group.running + group.waiting
+            first_s, last_s = group.until_s
             # Half a request is none.
-            self._leaving = [g for g in self._leaving if now < g.until_s[1] and (now < g.until_s[0] or g.running + g.waiting >= 0.5)]
+            if now < last_s and (now < first_s or left >= 0.5):
+                kept.append(group)
+            elif left >= 0.5:
+                self.lost += left * group.replicas
+            else:
+                self.finished += left * group.replicas
+        if len(kept) != len(self._leaving):
             self._scale = None
+        self._leaving = kept
 
     def _work(self, group: _Alike, seconds: float) -> None:
         """Take prompts in, run, finish. Implicit in the running requests, so that short stays need no short steps."""
-        pool, base, slope = self.pool, self._base_s, self._slope
-        taken = min(group.waiting, pool.pace * seconds)
+        base, slope, before, waiting = self._base_s, self._slope, group.running, group.waiting
+        taken = min(waiting, self._pace * seconds)
         # running + seconds x running / (base + slope x running) = before + taken
-        total = group.running + taken
+        total = before + taken
         b = base + seconds - total * slope
         running = (math.sqrt(b * b + 4 * slope * total * base) - b) / (2 * slope)
-        if running > pool.most_running:
-            running = pool.most_running
-            taken = max(0.0, min(taken, running + seconds * running / (base + slope * running) - group.running))
-        group.finished += group.running + taken - running
-        group.running = running
-        group.waiting -= taken
+        if running > self._most:
+            running = self._most
+            taken = max(0.0, min(taken, running + seconds * running / (base + slope * running) - before))
+        done = before + taken - running
+        group.running, group.waiting = running, waiting - taken
+        group.finished += done
+        replicas = group.replicas
+        self.finished += done * replicas
         if taken > 0:
-            amount = taken * group.replicas
-            self._taken += amount
+            self._taken += taken * replicas
             # Those behind wait for those before them: requests / (taken / seconds).
-            self._waits += group.waiting * group.replicas * seconds
-            self._company += amount * running
+            self._waits += group.waiting * replicas * seconds
+            self._company += taken * replicas * running
 
     def _merge(self) -> None:
         """Replicas whose states have become equal are counted together."""
@@ -243,7 +260,11 @@ class Fleet:
     def expose(self) -> tuple[Exposed, ...]:
         """What the engines' metrics endpoints show; replicas that still load answer nothing, terminating ones still do."""
         groups = (*self._serving, *self._leaving)
-        shown = tuple(Exposed(g.pods, g.waiting, g.running, self._kv_use(g), g.finished) for g in groups)
+        if self.running + self.waiting < 0.5:
+            # Half a request is none, and a gauge at exactly zero is what puts a workload to sleep.
+            shown = tuple(Exposed(g.pods, 0.0, 0.0, 0.0, g.finished) for g in groups)
+        else:
+            shown = tuple(Exposed(g.pods, g.waiting, g.running, self._kv_use(g), g.finished) for g in groups)
         for group in groups:
             group.finished = 0.0
         return shown

@@ -233,6 +233,8 @@ def _pairwise(left: Value, right: Value, join: Callable[[float, float], float | 
 def _aggregate(name: str, by: tuple[str, ...], value: Value) -> Vector:
     if isinstance(value, float):
         raise InputError(Problem(f"{name} wants a vector", "query"))
+    if not by:
+        return [Element((), _fold(name, value, each=False))] if value else []
     groups: dict[Labels, list[Element]] = {}
     for element in value:
         groups.setdefault(tuple(pair for pair in element.labels if pair[0] in by), []).append(element)
@@ -243,9 +245,11 @@ def _aggregate(name: str, by: tuple[str, ...], value: Value) -> Vector:
 def _fold(name: str, group: list[Element], *, each: bool) -> float:
     if name in ("min", "max"):
         return (min if name == "min" else max)(e.value for e in group)
-    count = sum(1 if each else e.pods for e in group)
     total = sum(e.value * (1 if each else e.pods) for e in group)
-    return {"sum": total, "avg": total / count, "count": float(count)}[name]
+    if name == "sum":
+        return total
+    count = sum(1 if each else e.pods for e in group)
+    return float(count) if name == "count" else total / count
 
 
 def _rate(samples: Samples) -> float | None:

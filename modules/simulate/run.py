@@ -14,6 +14,7 @@ from inferform.simulate.hpa import SYNC_S, Verdict
 from inferform.simulate.prometheus import SCRAPE_S, Outage, Prometheus
 
 STEP_S = 1
+_COLUMNS = 100
 # Requests a second at a time in seconds since the start.
 Arrivals = Callable[[float], float]
 
@@ -55,7 +56,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What happened, oldest first. `lost` requests came while no replica served."""
+    """What happened, oldest first. `lost` requests found no serving replica, or their replica's grace ended before they did."""
 
     moments: tuple[Moment, ...]
     decisions: tuple[Decision, ...]
@@ -84,8 +85,8 @@ class Trace:
             f"{_clock(m.at_s):>8} {m.desired:>7} {m.ready:>5} {m.arrivals:>7.1f} {m.waiting:>8.1f} {m.running:>8.1f} {m.kv_use:>5.0%} {m.ttft_s:>7.2f}"
             for m in rows
         ]
-        changes = [f"{_clock(d.at_s):>8} {d.by:>4} {d.before} -> {d.after}: {d.reason}" for d in self.decisions]
-        return "\n".join([head, *lines, f"{len(changes)} decisions", *changes])
+        changes = [f"{_clock(d.at_s):>8} {d.by:>4} {d.before} -> {d.after}: {d.reason}"[:_COLUMNS] for d in self.decisions]
+        return "\n".join([head, *lines, f"decisions: {len(changes)}", *changes])
 
     def __str__(self) -> str:
         return self.table()

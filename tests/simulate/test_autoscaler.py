@@ -1,0 +1,222 @@
+"""Rendered scaling objects at work: the field cases at behaviour level, and what a scaler must do and must not do.
+
+The sample plan's pools are named by what binds them: the KV cache of llama-8b is nearly full at the planned rate, the others'
+caches never are, and bge has none.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import pytest
+import samples
+import yaml
+from inferform.plan import DeploymentPlan
+from inferform.render import render
+from inferform.simulate import arrivals
+from inferform.simulate.fleet import Pool, pool_of
+from inferform.simulate.prometheus import Outage
+from inferform.simulate.run import Phases, Trace, run
+from rendered import one_pool
+
+HOUR = 3600
+MODELS = ("bge", "llama-405b", "llama-70b", "llama-8b")
+SAMPLE = samples.sample_plan()
+
+
+NO_LOAD_SIGNAL = (
+    "spec.triggers: at the planned rate nobody waits, and KV use says how long requests stay, not how many come, so nothing holds the count that the load needs; "
+    "wanted: a trigger on sum(rate(vllm:request_success_total{...}[2m])), AverageValue, threshold requests_per_s / 1.1"
+)
+STATIC_FALLBACK = "spec.fallback: replicas alone (static) take a fleet above the steady count down to it; wanted: behavior currentReplicasIfHigher"
+
+
+def scaler(plan: DeploymentPlan, model: str) -> dict[str, Any]:
+    item: dict[str, Any] = yaml.safe_load(render(plan)[f"scaling/{model}-aggregated.yaml"])
+    return item
+
+
+def most(model: str) -> int:
+    return SAMPLE.models[model].pools["aggregated"].scaling.max
+
+
+def mended(item: Mapping[str, Any], pool: Pool) -> dict[str, Any]:
+    """The object with both defects mended that the strict xfails of this file name."""
+    item = copy.deepcopy(dict(item))
+    selector = item["spec"]["triggers"][0]["metadata"]["query"].partition("{")[2].rstrip(")")
+    rate = copy.deepcopy(item["spec"]["triggers"][0])
+    rate["name"] = "request-rate"
+    rate["metadata"] |= {"query": f"sum(rate(vllm:request_success_total{{{selector}[2m]))", "threshold": f"{pool.rate / 1.1:.3f}"}
+    item["spec"]["triggers"].insert(1, rate)
+    item["spec"]["fallback"]["behavior"] = "currentReplicasIfHigher"
+    return item
+
+
+def turns_at_a_constant_load(item: Mapping[str, Any], pool: Pool, replicas: float) -> int:
+    """Changes of direction in two hours, after half an hour to settle, under noise around the work of so many replicas."""
+    load = arrivals.noisy(arrivals.constant(replicas * pool.rate), seed=1)
+    trace = run(item, pool, load, 150, replicas=max(1, round(replicas + 0.5)))
+    return Trace(trace.moments, tuple(d for d in trace.decisions if d.at_s > 1800), trace.arrived, trace.lost).turns
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.xfail(strict=True, reason=NO_LOAD_SIGNAL)
+def test_no_flapping_on_a_noisy_constant_load(model: str) -> None:
+    """A load between two replica counts turns the count at most once in two hours."""
+    pool = pool_of(SAMPLE, model, "aggregated")
+    low = SAMPLE.models[model].pools["aggregated"].scaling.min
+    assert turns_at_a_constant_load(scaler(SAMPLE, model), pool, low + 0.5) <= 1
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_with_a_signal_of_the_load_nothing_flaps(model: str) -> None:
+    """The same with the trigger that the xfails name: not one turn, at six loads from half a replica to all of them."""
+    pool = pool_of(SAMPLE, model, "aggregated")
+    item = mended(scaler(SAMPLE, model), pool)
+    assert [0] * 6 == [turns_at_a_constant_load(item, pool, most(model) * share) for share in (0.25, 0.45, 0.55, 0.65, 0.75, 0.85)]
+
+
+@pytest.mark.parametrize("repair", [False, True], ids=["rendered", "mended"])
+@pytest.mark.parametrize("model", MODELS)
+def test_a_doubled_load_raises_the_count_within_a_minute(model: str, repair: bool) -> None:
+    """From three quarters of the steady fleet's rate to one and a half of it, whenever that happens between two scrapes and two syncs."""
+    pool = pool_of(SAMPLE, model, "aggregated")
+    item = mended(scaler(SAMPLE, model), pool) if repair else scaler(SAMPLE, model)
+    waits = []
+    for at_s, sync_s in itertools.product((1800, 1804, 1808, 1812), (1, 5, 9, 13)):
+        load = arrivals.step(0.75 * pool.replicas * pool.rate, 1.5 * pool.replicas * pool.rate, at_s)
+        waits.append(run(item, pool, load, 33, phases=Phases(sync_s=sync_s)).first_rise_s(at_s))
+    assert all(wait is not None and wait < 60 for wait in waits), waits
+
+
+def least_around_a_dip(item: Mapping[str, Any], pool: Pool, replicas: int) -> int:
+    """The lowest count from a five-minute dip to a tenth until ten minutes later, for dips at three times; else the load needs all replicas."""
+    found = []
+    for start_s in (HOUR, HOUR + 400, HOUR + 800):
+        load = arrivals.noisy(arrivals.dip(0.9 * replicas * pool.rate, 0.09 * replicas * pool.rate, start_s, start_s + 300), seed=2)
+        found.append(run(item, pool, load, 90, replicas=replicas).least(start_s, start_s + 900))
+    return min(found)
+
+
+@pytest.mark.parametrize("model", [*(pytest.param(m, marks=pytest.mark.xfail(strict=True, reason=NO_LOAD_SIGNAL)) for m in MODELS[:3]), "llama-8b"])
+def test_a_dip_of_five_minutes_takes_no_replica(model: str) -> None:
+    """The count that the load needs before a dip is there during and after it."""
+    assert most(model) == least_around_a_dip(scaler(SAMPLE, model), pool_of(SAMPLE, model, "aggregated"), most(model))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_with_a_signal_of_the_load_a_dip_takes_no_replica(model: str) -> None:
+    """The same with the mended object, for every pool."""
+    pool = pool_of(SAMPLE, model, "aggregated")
+    assert most(model) == least_around_a_dip(mended(scaler(SAMPLE, model), pool), pool, most(model))
+
+
+def least_in_an_outage(item: Mapping[str, Any], pool: Pool, replicas: int, *, kind: Literal["prometheus", "targets"], minutes: int) -> int:
+    """The lowest count while monitoring is away and all replicas are needed."""
+    outage = Outage(HOUR, HOUR + 60 * minutes, kind)
+    return run(item, pool, arrivals.constant(0.9 * replicas * pool.rate), 65 + minutes, replicas=replicas, outages=[outage]).least(HOUR, HOUR + 60 * minutes)
+
+
+def test_fc27_a_short_outage_takes_no_replica() -> None:
+    """Ten minutes without series or without Prometheus at peak: the six replicas of llama-8b stay."""
+    pool = pool_of(SAMPLE, "llama-8b", "aggregated")
+    found = [least_in_an_outage(scaler(SAMPLE, "llama-8b"), pool, 6, kind=kind, minutes=10) for kind in ("prometheus", "targets")]  # type: ignore[arg-type]
+    assert [6, 6] == found
+
+
+def test_fc27_ignored_nulls_take_the_fleet_to_its_minimum() -> None:
+    """Why ignoreNullValues must be "false": with "true" the six replicas are two within an hour without series."""
+    item = scaler(SAMPLE, "llama-8b")
+    for trigger in item["spec"]["triggers"]:
+        assert "false" == trigger["metadata"]["ignoreNullValues"]
+        trigger["metadata"]["ignoreNullValues"] = "true"
+    assert 2 == least_in_an_outage(item, pool_of(SAMPLE, "llama-8b", "aggregated"), 6, kind="targets", minutes=60)
+
+
+@pytest.mark.parametrize("kind", ["prometheus", "targets"])
+@pytest.mark.xfail(strict=True, reason=STATIC_FALLBACK)
+def test_fc27_an_outage_at_peak_takes_no_replica(kind: Literal["prometheus", "targets"]) -> None:
+    """An hour without monitoring at peak: the six replicas of llama-8b stay."""
+    assert 6 == least_in_an_outage(scaler(SAMPLE, "llama-8b"), pool_of(SAMPLE, "llama-8b", "aggregated"), 6, kind=kind, minutes=60)
+
+
+@pytest.mark.parametrize("kind", ["prometheus", "targets"])
+@pytest.mark.parametrize("model", MODELS)
+def test_fc27_a_fallback_that_never_lowers(model: str, kind: Literal["prometheus", "targets"]) -> None:
+    """The same with the mended object, for every pool."""
+    pool = pool_of(SAMPLE, model, "aggregated")
+    assert most(model) == least_in_an_outage(mended(scaler(SAMPLE, model), pool), pool, most(model), kind=kind, minutes=60)
+
+
+def test_fc26_idle_zero_sleeps_and_wakes_to_the_minimum() -> None:
+    """Two hours of silence put the pool to sleep; the first requests at the gateway wake two replicas, not one, within half a minute."""
+    plan = one_pool(scaling={"idle": 0, "min": 2, "max": 4})
+    pool = pool_of(plan, "m", "aggregated")
+    trace = run(scaler(plan, "m"), pool, arrivals.step(0, 3, 7200), 140)
+    asleep, awake = trace.decisions[:2]
+    assert (("keda", 2, 0), ("keda", 0, 2)) == ((asleep.by, asleep.before, asleep.after), (awake.by, awake.before, awake.after))
+    assert awake.at_s - 7200 <= 30
+    assert 2 == trace.moments[-1].ready
+
+
+def test_fc26_an_idle_count_above_zero_flaps() -> None:
+    """Why idle can only be 0: KEDA admits idle 1 below min 2, then its operator lowers to 1 and its HPA raises to 2, for ever."""
+    item = scaler(one_pool(scaling={"min": 2, "max": 4}), "m")
+    item["spec"]["idleReplicaCount"] = 1
+    trace = run(item, pool_of(one_pool(), "m", "aggregated"), arrivals.constant(0), 60)
+    assert trace.turns > 100
+    assert {"keda", "hpa"} == {d.by for d in trace.decisions}
+
+
+def test_fc28_two_scalers_of_one_target_fight() -> None:
+    """An HPA on CPU beside the ScaledObject: one raises for its signal, the other lowers for its own; alone there is no such fight."""
+    pool = pool_of(SAMPLE, "llama-8b", "aggregated")
+    item = mended(scaler(SAMPLE, "llama-8b"), pool)
+    rival = {"kind": "HorizontalPodAutoscaler", "metadata": {"name": "by-cpu"}, "spec": {"scaleTargetRef": {"name": "llama-8b-aggregated"}, "maxReplicas": 2}}
+    load = arrivals.constant(4.5 * pool.rate)
+    alone, both = run(item, pool, load, 120, replicas=5), run(item, pool, load, 120, replicas=5, rivals=[rival])
+    assert (0, True) == (alone.turns, both.turns > 50)
+
+
+def test_fc29_replicas_go_one_by_one_after_the_delay() -> None:
+    """From six replicas and a load that ends at one hour: the first goes 900 s later, the others 120 s apart, down to the minimum."""
+    pool = pool_of(SAMPLE, "llama-8b", "aggregated")
+    trace = run(scaler(SAMPLE, "llama-8b"), pool, arrivals.dip(5.4 * pool.rate, 0, HOUR, 3 * HOUR), 120, replicas=6)
+    falls = [d for d in trace.decisions if d.after < d.before]
+    assert [(6, 5), (5, 4), (4, 3), (3, 2)] == [(d.before, d.after) for d in falls]
+    assert 900 <= falls[0].at_s - HOUR < 960
+    assert all(b.at_s - a.at_s >= 120 for a, b in itertools.pairwise(falls))
+
+
+def test_fc29_the_step_to_zero_takes_all_at_once_after_the_cooldown() -> None:
+    """min 0: the gateway's rate is seen for two minutes after the last request, then 900 s of cooldown, then all replicas go at once."""
+    plan = one_pool(scaling={"min": 0, "max": 4, "fallback_replicas": 2})
+    pool = pool_of(plan, "m", "aggregated")
+    trace = run(scaler(plan, "m"), pool, arrivals.dip(1.5 * pool.rate, 0, HOUR, 9 * HOUR), 90, replicas=2)
+    (fall,) = [d for d in trace.decisions if d.at_s > HOUR and d.after == 0]
+    assert ("keda", True) == (fall.by, fall.before >= 1)
+    assert 900 < fall.at_s - HOUR <= 900 + 120 + 30
+
+
+ALL = [
+    {"signal": signal, "target": target, "why": ""}
+    for signal, target in (("queue", 8.0), ("kv_use", 0.8), ("in_flight_tokens", 40_000.0), ("ttft_p95", 0.96), ("cpu", 80.0))
+]
+
+
+def test_every_signal_is_read() -> None:
+    """All five signals, through KEDA and through a plain HPA with prometheus-adapter: each has a value at every sync once scraped twice.
+
+    In-flight tokens size both fleets alike: at 3 replicas' rate 96 requests of 2,048 tokens are 196,608, over 40,000 a replica: 5.
+    """
+    for kind in ("keda", "hpa"):
+        plan = one_pool(scaling={"kind": kind, "min": 2, "max": 8, "triggers": ALL})
+        pool = pool_of(plan, "m", "aggregated")
+        files = render(plan)
+        adapter = yaml.safe_load(files.get("scaling/prometheus-adapter-values.yaml", "{}"))
+        trace = run(yaml.safe_load(files["scaling/m-aggregated.yaml"]), pool, arrivals.constant(3 * pool.rate), 60, replicas=3, adapter=adapter)
+        assert [] == [m.reason for m in trace.moments[4:] if "no value" in m.reason or "no series" in m.reason or "empty" in m.reason]
+        assert 4 <= trace.moments[-1].desired <= 5, trace
