@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from inferform.cli.options import Env, as_options
 from inferform.cli.output import Output
+from inferform.cli.sized import Prices
 
 if TYPE_CHECKING:
     from inferform.sizing.breakeven_request import Planned
@@ -54,6 +55,7 @@ def run(
     ops_usd_per_month: Annotated[float | None, typer.Option(help="What operations cost a month.", show_default="hours x rate")] = None,
     ops_hours_per_month: Annotated[float | None, typer.Option(help="People's hours a month for operations.", show_default="40")] = None,
     ops_usd_per_hour: Annotated[float | None, typer.Option(help="Cost of one such hour.", show_default="100")] = None,
+    own_prices: Prices = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the curve, as .svg or .png; an older picture is replaced.", show_default=False)
     ] = None,
@@ -78,11 +80,11 @@ def run(
         "tokens_per_month": tokens_per_month or None, "input_output": input_output, "cached_share": cached_share, "batch_share": batch_share,
         "ops_usd_per_month": ops_usd_per_month, "ops_hours_per_month": ops_hours_per_month, "ops_usd_per_hour": ops_usd_per_hour,
     }  # fmt: skip
-    prices = [*all_api_prices(), *(read_api_prices(api_prices) if api_prices else ())]
-    planned = _planned(spec, env, model)
+    api_table = [*all_api_prices(), *(read_api_prices(api_prices) if api_prices else ())]
+    planned = _planned(out, spec, env, model, own_prices)
     with as_options(**_FIELDS):
         kind = plot_format(plot) if plot else ""
-        request = parse({key: value for key, value in values.items() if value is not None}, prices=prices, planned=planned)
+        request = parse({key: value for key, value in values.items() if value is not None}, prices=api_table, planned=planned)
         answer = break_even(request)
     for warning in price_warnings(request.api, date.today()):
         out.warn(warning)
@@ -94,21 +96,25 @@ def run(
     out.result({"request": request, **plain(answer)}, lambda: break_even_text(answer))
 
 
-def _planned(spec: str | None, env: str | None, model: str | None) -> Planned | None:
+def _planned(out: Output, spec: str | None, env: str | None, model: str | None, prices: Path | None) -> Planned | None:
     """What the plan of the spec says; None without a spec."""
     from inferform.errors import InputError, Problem
 
     if spec is None:
-        alone = [Problem("belongs to a SPEC, which is not given", field=f"--{name}", value=value) for name, value in (("env", env), ("model", model)) if value]
+        alone = [
+            Problem("belongs to a SPEC, which is not given", field=f"--{name}", value=str(value))
+            for name, value in (("env", env), ("model", model), ("prices", prices))
+            if value
+        ]
         if alone:
             raise InputError(alone)
         return None
+    from inferform.cli.sized import sized
     from inferform.load import load_spec
-    from inferform.planner import size
     from inferform.sizing.breakeven_plan import Demand, choose_model, planned
 
     loaded = load_spec(spec, env)
-    plan = size(loaded.spec, loaded.environment)
+    plan = sized(out, loaded, prices)
     with as_options():
         name = choose_model(plan, model)
     work = loaded.spec.models[name].workload

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from inferform.cli.options import Env, Policies, Sandbox, Spec, Strict, Waivers, WorkFolder
 from inferform.cli.output import Output
+from inferform.cli.sized import Prices
 from inferform.errors import EXIT_DENIED, EXIT_DIFFERENT, EXIT_DONE
 
 EXAMPLES = (
@@ -27,6 +28,7 @@ def run(
     policy: Policies = None,
     detailed_exitcode: Annotated[bool, typer.Option("--detailed-exitcode", help="End with 4 where there are changes.")] = False,
     sandbox: Sandbox = None,
+    prices: Prices = None,
 ) -> int:
     """Plan what apply would do, and save it.
 
@@ -36,13 +38,25 @@ def run(
     from inferform.cli.formats.operate_text import plan_result_text
     from inferform.cli.progress import drawn
     from inferform.cli.session import actor, backend, rules
-    from inferform.load import load_spec, located
+    from inferform.cli.sized import price_book, warn_of_old_prices
+    from inferform.load import LoadedSpec, load_spec, located
     from inferform.operate.plan import plan
+    from inferform.operate.steps import Steps
+    from inferform.plan import DeploymentPlan
 
     loaded = load_spec(spec, env)
+    book = price_book(prices)
+
+    def size(source: LoadedSpec | DeploymentPlan) -> DeploymentPlan:
+        from inferform import planner
+
+        sized = source if isinstance(source, DeploymentPlan) else planner.size(source.spec, source.environment, book)
+        warn_of_old_prices(out, sized)
+        return sized
+
     judged = rules(waivers, strict=strict, folders=policy)
     with located(loaded), drawn(out) as progress:
-        result = plan(loaded, folder, progress, backend=backend(sandbox), actor=actor(), rules=judged)
+        result = plan(loaded, folder, progress, backend=backend(sandbox), actor=actor(), rules=judged, steps=Steps(size=size))
     out.result(result, lambda: plan_result_text(result))
     if not result.allowed:
         return EXIT_DENIED

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+# Handed on under this name, where everybody looks for it.
+from inferform.plan_cost import HOURS_PER_MONTH as HOURS_PER_MONTH  # noqa: PLC0414
+from inferform.plan_cost import CostPlan as CostPlan  # noqa: PLC0414
+from inferform.plan_cost import ModelCost as ModelCost  # noqa: PLC0414
+from inferform.plan_cost import Part as Part  # noqa: PLC0414
+from inferform.plan_cost import PlatformCost as PlatformCost  # noqa: PLC0414
+from pydantic import Field
 
-HOURS_PER_MONTH = 730.0
 # FC-14: one taint, used by node groups, daemonsets and serving pods alike.
 GPU_TAINT_KEY = "nvidia.com/gpu"
-
-
-class Part(BaseModel):
-    """A frozen part of the plan."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Count(Part):
@@ -216,7 +215,7 @@ class ModelPlan(Part):
     served_name: str
     architecture: str
     task: Literal["generate", "embed"]
-    engine: Literal["vllm", "tensorrt-llm"]
+    engine: Literal["vllm", "tensorrt-llm", "sglang"]
     engine_version: str
     image: str
     weights: str = Field(description="Weight precision, such as bf16, fp8, awq.")
@@ -237,19 +236,6 @@ class ModelPlan(Part):
     pools: dict[str, PoolPlan]
     why: tuple[str, ...]
     rejected: tuple[Rejected, ...]
-
-
-class CostPlan(Part):
-    """Price of the steady fleet; `usd_per_hour_max` is the fleet at its largest."""
-
-    usd_per_hour: float
-    usd_per_month: float
-    usd_per_hour_max: float
-    usd_per_mtok: float = Field(description="Per million input + output tokens at the planned steady load; 0 when the load is 0.")
-    usd_per_mtok_output: float
-    by_pool: dict[str, float] = Field(description="USD an hour by MODEL/POOL, plus platform parts.")
-    budget_usd_per_month: float | None
-    hours_per_month: float = HOURS_PER_MONTH
 
 
 class SystemPool(Part):

@@ -4,35 +4,43 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from inferform import __version__
+from inferform.catalog.price_book import LISTED, PriceBook
 from inferform.catalog.prices import catalog_as_of
 from inferform.errors import InputError, Problem
 from inferform.plan import HOURS_PER_MONTH, DeploymentPlan, ModelStorePlan, StatePlan
-from inferform.planning.budget import exceeded, within
+from inferform.planning.budget import Platforms, exceeded, within
+from inferform.planning.candidates import Option
 from inferform.planning.frame import bucket_name, cloud_plan, gateway_plan, network_zones, observability_plan, quotas, system_pool, zone_problems
-from inferform.planning.models import Variant, first_variant, later_variants, plan_model
-from inferform.planning.money import cost_plan, platform_usd_per_hour
+from inferform.planning.models import Variant, first_variant, later_variants, plan_model, prompt_shares
+from inferform.planning.money import cost_plan, platform, support_warnings
+from inferform.planning.nodes import pool_zones
 from inferform.planning.prepare import Prepared, prepare
 from inferform.spec import DeploymentSpec
 
 
-def size(spec: DeploymentSpec, environment: str = "default") -> DeploymentPlan:
-    """The cheapest plan that carries every model's load inside its objectives and the budget.
+def size(spec: DeploymentSpec, environment: str = "default", prices: PriceBook = LISTED) -> DeploymentPlan:
+    """The cheapest plan, by these prices, that carries every model's load inside its objectives and the budget.
 
     Raises: InputError with every problem; when nothing meets objectives and budget it names what binds (memory, TTFT, TPOT,
     budget, offering, counts) and the nearest relaxations with their price.
     """
-    prepared = _each(sorted(spec.models), lambda name: prepare(name, spec.models[name], spec))
-    system = system_pool(spec.cloud.region)
-    platform = platform_usd_per_hour(system)
-    chosen = _choose(spec, prepared, platform)
+    prepared = _each(sorted(spec.models), lambda name: prepare(name, spec.models[name], spec, prices))
+    system = system_pool(spec.cloud.region, prices)
+
+    def around(variants: Iterable[Variant]) -> float:
+        zones = network_zones(spec, [_zones(one, o) for one, variant in zip(prepared, variants, strict=True) for o in variant.options.values()])
+        return platform(spec, system, zones, prices).usd_per_hour
+
+    chosen = _choose(spec, prepared, around)
     problems: list[Problem] = []
-    warnings: list[str] = []
+    warnings = support_warnings(spec, prices)
     models = {p.name: plan_model(p, variant, problems, warnings) for p, variant in zip(prepared, chosen, strict=True)}
-    zones = network_zones(spec, [pool.infrastructure for model in models.values() for pool in model.pools.values()])
+    zones = network_zones(spec, [pool.infrastructure.zones for model in models.values() for pool in model.pools.values()])
     problems += zone_problems(spec, zones) if not problems else []
+    shares = {(p.name, role): share for p, variant in zip(prepared, chosen, strict=True) for role, share in prompt_shares(p, variant).items()}
     gateway = gateway_plan(spec.gateway, models, problems)
     if problems:
         raise InputError(list(dict.fromkeys(problems)))
@@ -45,7 +53,7 @@ def size(spec: DeploymentSpec, environment: str = "default") -> DeploymentPlan:
             backend=spec.state.backend, bucket=spec.state.bucket or bucket_name("state", **identity), key_prefix=f"{spec.tenant}/{spec.name}/{environment}"
         ),
         model_store=ModelStorePlan(bucket=bucket_name("models", **identity)), quotas=quotas(models, system), protected=spec.protected,
-        cost=cost_plan(spec, models, system), warnings=tuple(dict.fromkeys(warnings)),
+        cost=cost_plan(spec, models, system, zones, prompt_shares=shares, book=prices), warnings=tuple(dict.fromkeys(warnings)),
     )  # fmt: skip
 
 
@@ -69,7 +77,12 @@ def _each(names: Sequence[str], work: Callable[[str], Prepared]) -> list[Prepare
     return done
 
 
-def _choose(spec: DeploymentSpec, prepared: Sequence[Prepared], platform: float) -> list[Variant]:
+def _zones(prepared: Prepared, option: Option) -> tuple[str, ...]:
+    choice = option.choice
+    return pool_zones(prepared.spec.nodes, prepared.site, choice.instance, option.parts, nodes_per_replica=choice.fleet.nodes_per_replica)
+
+
+def _choose(spec: DeploymentSpec, prepared: Sequence[Prepared], platform: Platforms) -> list[Variant]:
     """One variant a model: published checkpoints where the budget allows, else the cheapest set inside it."""
     found: list[tuple[Prepared, tuple[Variant, ...]]] = []
     problems: list[Problem] = []
@@ -81,8 +94,9 @@ def _choose(spec: DeploymentSpec, prepared: Sequence[Prepared], platform: float)
     if problems:
         raise InputError(problems)
     limit = spec.budget.usd_per_month / HOURS_PER_MONTH if spec.budget else None
-    if limit is None or platform + sum(ways[0].usd_per_hour for _, ways in found) <= limit:
-        return [ways[0] for _, ways in found]
+    first = [ways[0] for _, ways in found]
+    if limit is None or platform(first) + sum(way.usd_per_hour for way in first) <= limit:
+        return first
     found = [(one, (*ways, *later_variants(one, ways[0]))) for one, ways in found]
     picked = within(limit, platform, found)
     if picked is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from inferform.errors import Problem
@@ -14,37 +14,41 @@ from inferform.planning.prepare import Prepared
 from inferform.sizing.layouts import planned
 from inferform.sizing.search import Choice
 
+# USD an hour of what stands around the pools of a set of variants, one a model.
+Platforms = Callable[[Sequence[Variant]], float]
 
-def within(budget_usd_per_hour: float, platform: float, choices: Sequence[tuple[Prepared, tuple[Variant, ...]]]) -> list[Variant] | None:
+
+def within(budget_usd_per_hour: float, platform: Platforms, choices: Sequence[tuple[Prepared, tuple[Variant, ...]]]) -> list[Variant] | None:
     """One variant a model inside the budget, keeping as many published checkpoints as it can; None when even the cheapest set is too dear."""
     picked = [ways[0] for _, ways in choices]
     # Models whose other precision saves most give way first.
     savings = sorted(((ways[0].usd_per_hour - min(w.usd_per_hour for w in ways), at) for at, (_, ways) in enumerate(choices)), reverse=True)
     for saved, at in savings:
-        if platform + sum(v.usd_per_hour for v in picked) <= budget_usd_per_hour:
+        if platform(picked) + sum(v.usd_per_hour for v in picked) <= budget_usd_per_hour:
             break
         if saved > 0:
             picked[at] = min(choices[at][1], key=lambda v: v.usd_per_hour)
-    return picked if platform + sum(v.usd_per_hour for v in picked) <= budget_usd_per_hour + 1e-9 else None
+    return picked if platform(picked) + sum(v.usd_per_hour for v in picked) <= budget_usd_per_hour + 1e-9 else None
 
 
-def exceeded(budget_usd_per_month: float, platform: float, choices: Sequence[tuple[Prepared, tuple[Variant, ...]]]) -> Problem:
+def exceeded(budget_usd_per_month: float, platform: Platforms, choices: Sequence[tuple[Prepared, tuple[Variant, ...]]]) -> Problem:
     """The budget named as what binds: what the objectives cost, what the budget buys, and which load it would carry."""
     cheapest = [min(ways, key=lambda v: v.usd_per_hour) for _, ways in choices]
-    total = platform + sum(v.usd_per_hour for v in cheapest)
+    around = platform(cheapest)
+    total = around + sum(v.usd_per_hour for v in cheapest)
     plans = "; ".join(
         f"{prepared.name}: {opt.choice} ${opt.usd_per_hour * HOURS_PER_MONTH:,.0f}"
         for (prepared, _), variant in zip(choices, cheapest, strict=True)
         for opt in variant.options.values()
     )
     message = (
-        f"budget: the cheapest plan that meets the objectives costs ${total * HOURS_PER_MONTH:,.0f} a month ({plans}; platform ${platform * HOURS_PER_MONTH:,.0f}) "
+        f"budget: the cheapest plan that meets the objectives costs ${total * HOURS_PER_MONTH:,.0f} a month ({plans}; platform ${around * HOURS_PER_MONTH:,.0f}) "
         f"and ${budget_usd_per_month:,.0f} is allowed"
     )
     ways = [f"raise budget.usd_per_month to {total * HOURS_PER_MONTH:,.0f}"]
     if len(choices) == 1:
         prepared, variant = choices[0][0], cheapest[0]
-        left = budget_usd_per_month / HOURS_PER_MONTH - platform
+        left = budget_usd_per_month / HOURS_PER_MONTH - around
         ways += _inside(prepared, variant, left)
     else:
         ways.append("lower the load or the objectives of the dearest model")

@@ -11,6 +11,7 @@ from inferform.errors import Problem
 from inferform.plan import PurchasePart
 from inferform.planning.fleet import Counted, count
 from inferform.planning.loading import checkpoint_bytes
+from inferform.planning.money import disk_usd_per_hour
 from inferform.planning.nodes import offered_zones
 from inferform.planning.pod import CACHE_FACTOR
 from inferform.planning.prepare import Prepared
@@ -34,11 +35,12 @@ class Option:
     choice: Choice
     counted: Counted
     parts: tuple[PurchasePart, ...]
+    disk_usd_per_hour: float = 0.0
 
     @property
     def usd_per_hour(self) -> float:
-        """The steady fleet."""
-        return sum(part.nodes.steady * part.usd_per_hour for part in self.parts)
+        """The steady fleet with its root volumes."""
+        return sum(part.nodes.steady * (part.usd_per_hour + self.disk_usd_per_hour) for part in self.parts)
 
 
 def buy(prepared: Prepared, instance: Instance, fleet: Fleet) -> tuple[Counted, tuple[PurchasePart, ...]] | str:
@@ -54,13 +56,15 @@ def buy(prepared: Prepared, instance: Instance, fleet: Fleet) -> tuple[Counted, 
 def find(prepared: Prepared, demand: Demand, weights: tuple[str, ...], *, ceiling_usd_per_hour: float = math.inf, keep: int | None = 2) -> Found:
     """Candidates of one precision tier, cheapest first, and what was dropped; see `search` for `keep`."""
 
+    disk = root_usd_per_hour(prepared)
+
     @lru_cache(maxsize=4096)
     def cost(instance: Instance, fleet: Fleet) -> float | str:
         refused = _unsuited(prepared, instance, weights)
         if refused:
             return refused
         bought = buy(prepared, instance, fleet)
-        return bought if isinstance(bought, str) else sum(part.nodes.steady * part.usd_per_hour for part in bought[1])
+        return bought if isinstance(bought, str) else sum(part.nodes.steady * (part.usd_per_hour + disk) for part in bought[1])
 
     space = Space(
         prepared.instances, weights, prepared.degrees, cost, lambda cut: forbidden(prepared, cut), prepared.limits.capacity.warm_standby, ceiling_usd_per_hour
@@ -72,7 +76,12 @@ def option(prepared: Prepared, choice: Choice) -> Option:
     """The choice with counts and purchase; it was priced before, so it can be bought."""
     bought = buy(prepared, choice.instance, choice.fleet)
     assert not isinstance(bought, str), bought
-    return Option(choice, *bought)
+    return Option(choice, *bought, root_usd_per_hour(prepared))
+
+
+def root_usd_per_hour(prepared: Prepared) -> float:
+    """USD an hour of the root volume of one of the model's nodes."""
+    return disk_usd_per_hour(prepared.spec.nodes.root_size, prepared.site.region, prepared.market.book)
 
 
 def forbidden(prepared: Prepared, cut: Cut) -> tuple[str, str] | None:

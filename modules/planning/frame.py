@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 
 from inferform.catalog.instances import find_instance, quota_family
-from inferform.catalog.prices import price, regions
+from inferform.catalog.price_book import PriceBook
 from inferform.errors import InputError, Problem
 from inferform.plan import (
     CloudPlan,
@@ -15,7 +15,6 @@ from inferform.plan import (
     GatewayPlan,
     JwtPlan,
     ModelPlan,
-    NodesPlan,
     ObservabilityPlan,
     QuotaNeed,
     RateLimitPlan,
@@ -26,8 +25,6 @@ from inferform.spec import DeploymentSpec
 from inferform.spec_platform import Gateway
 
 MIB = 2**20
-# USD an hour of an EKS control plane; 0.60 once a version leaves standard support (AWS containers blog, April 2024; read 2026-12-01).
-EKS_USD_PER_HOUR = 0.10
 # First type with a price in the region wins.
 _SYSTEM_TYPES = ("m7i.2xlarge", "m7i.xlarge", "c7i.2xlarge", "c6i.2xlarge")
 _SYSTEM_NODES = Count(min=2, steady=2, max=4)
@@ -45,11 +42,11 @@ def bucket_name(purpose: str, *, tenant: str, name: str, environment: str, regio
     return f"{name}-{environment}"[: _BUCKET_NAME_LIMIT - len(tail)].rstrip("-") + tail
 
 
-def network_zones(spec: DeploymentSpec, pools: Sequence[NodesPlan]) -> tuple[str, ...]:
-    """Zones of the network, sorted: those the spec lists, else the region's usual ones and what a pool needs beyond them."""
+def network_zones(spec: DeploymentSpec, pools: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Zones of the network, sorted: those the spec lists, else the region's usual ones and what a pool (by its zones) needs beyond them."""
     if spec.cloud.zones:
         return tuple(sorted(spec.cloud.zones))
-    return tuple(sorted({*home_zones(spec.cloud.region), *(zone for nodes in pools for zone in nodes.zones)}))
+    return tuple(sorted({*home_zones(spec.cloud.region), *(zone for zones in pools for zone in zones)}))
 
 
 def zone_problems(spec: DeploymentSpec, zones: Sequence[str]) -> list[Problem]:
@@ -77,14 +74,16 @@ def zone_problems(spec: DeploymentSpec, zones: Sequence[str]) -> list[Problem]:
     return found
 
 
-def system_pool(region: str) -> SystemPool:
+def system_pool(region: str, book: PriceBook) -> SystemPool:
     """CPU nodes for gateway, controllers and agents. Raises: InputError when no price is known in the region."""
     for name in _SYSTEM_TYPES:
-        cost = price(name, region, "on_demand")
+        cost = book.price(name, region, "on_demand")
         if cost is not None:
             instance = find_instance(name)
             return SystemPool(instance_type=name, nodes=_SYSTEM_NODES, usd_per_hour=cost.usd_per_hour, vcpus=instance.vcpus, memory_bytes=instance.memory_bytes)
-    raise InputError(Problem("no instance prices of this region are known", "cloud.region", value=region, legal=regions(), fix="choose one of these regions"))
+    raise InputError(
+        Problem("no instance prices of this region are known", "cloud.region", value=region, legal=book.regions(), fix="choose one of these regions")
+    )
 
 
 def cloud_plan(spec: DeploymentSpec, zones: tuple[str, ...], system: SystemPool) -> CloudPlan:

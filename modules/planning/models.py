@@ -13,6 +13,7 @@ from inferform.planning.infeasible import nothing_fits
 from inferform.planning.pools import Pool, longest_output, plan_pool
 from inferform.planning.prepare import Prepared
 from inferform.planning.reasons import rejected, why
+from inferform.sizing.layouts import prompt_share
 from inferform.sizing.precision import check_precision
 from inferform.sizing.search import Choice, Dropped, Fleet, Found
 from inferform.sizing.workload import Demand
@@ -135,6 +136,14 @@ def plan_model(prepared: Prepared, variant: Variant, problems: list[Problem], wa
         slo_tpot_p95_ms=None if demand.tpot_p95_s is None else round(demand.tpot_p95_s * 1e3, 3), load=main.load,
         pools={role: pool.plan for role, pool in pools.items()}, why=tuple(dict.fromkeys(lines)), rejected=rejected(first, variant.others, variant.dropped),
     )  # fmt: skip
+
+
+def prompt_shares(prepared: Prepared, variant: Variant) -> dict[str, float]:
+    """By role, the share of a pool's GPU time that prompts take at the planned load; the rest goes to answers."""
+    fixed = {"prefill": 1.0, "decode": 0.0}
+    return {
+        role: fixed[role] if role in fixed else prompt_share(option.choice.fit, prepared.demand, prepared.engine) for role, option in variant.options.items()
+    }
 
 
 def _cheaper(prepared: Prepared, variant: Variant) -> list[str]:

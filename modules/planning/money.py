@@ -1,35 +1,168 @@
-"""What the plan costs: steady, at its largest, and per token (requirements A9)."""
+"""What the plan costs: by pool, platform part, model version and tenant, and per token and request (requirements A9)."""
 
 from __future__ import annotations
 
-from inferform.plan import HOURS_PER_MONTH, CostPlan, ModelPlan, SystemPool
-from inferform.planning.frame import EKS_USD_PER_HOUR
-from inferform.spec import DeploymentSpec
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from inferform.catalog.platform_prices import PlatformPrice, in_extended_support, kubernetes_versions
+from inferform.catalog.price_book import PriceBook
+from inferform.catalog.prices import catalog_as_of
+from inferform.plan import HOURS_PER_MONTH, CostPlan, ModelCost, ModelPlan, PlatformCost, PoolPlan, SystemPool
+from inferform.quantities import GIB
+from inferform.spec import DeploymentSpec, Workload
 
 _SECONDS_PER_HOUR = 3600
+# Root volume of a system node, as the cluster stack makes it.
+_SYSTEM_ROOT_BYTES = 100 * GIB
 
 
-def platform_usd_per_hour(system: SystemPool) -> float:
-    """Control plane and system nodes; traffic, disks and buckets are billed by use and not counted."""
-    return EKS_USD_PER_HOUR + system.nodes.steady * system.usd_per_hour
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """The parts around the pools that are paid by the hour. Traffic, log lines and stored bytes are billed by use and not counted."""
+
+    parts: tuple[PlatformCost, ...]
+
+    @property
+    def usd_per_hour(self) -> float:
+        """All parts together."""
+        return sum(part.usd_per_hour for part in self.parts)
+
+    def by_name(self) -> dict[str, float]:
+        """USD an hour as the bill names the parts."""
+        table: dict[str, float] = {}
+        for part in self.parts:
+            table[f"platform/{part.name}"] = round(table.get(f"platform/{part.name}", 0.0) + part.usd_per_hour, 6)
+        return table
 
 
-def cost_plan(spec: DeploymentSpec, models: dict[str, ModelPlan], system: SystemPool) -> CostPlan:
-    """Price of the steady fleet by pool, of the largest fleet, and per million tokens at the planned load."""
+def platform(spec: DeploymentSpec, system: SystemPool, zones: Sequence[str], book: PriceBook, *, system_nodes: int | None = None) -> Platform:
+    """Control plane, system nodes with their disks, one NAT gateway and its address a zone, and the gateway's load balancer."""
+    region, version = spec.cloud.region, spec.cloud.kubernetes_version
+    nodes = system.nodes.steady if system_nodes is None else system_nodes
+    extended = in_extended_support(version, catalog_as_of())
+    control = book.part("eks-extended" if extended else "eks-standard", region)
+    listed = book.price(system.instance_type, region, "on_demand")
+    assert listed is not None, system.instance_type
+    disk = book.part("gp3", region)
+    parts = [
+        _part("eks", 1, control),
+        PlatformCost(
+            name="system", count=nodes, unit="hour", usd_per_unit=system.usd_per_hour, usd_per_hour=nodes * system.usd_per_hour, as_of=listed.as_of, source=listed.source
+        ),
+        _part("system-disks", nodes * _SYSTEM_ROOT_BYTES / GIB, disk),
+        _part("nat-gateway", len(zones), book.part("nat-gateway", region)),
+        _part("public-ipv4", len(zones), book.part("public-ipv4", region)),
+    ]  # fmt: skip
+    if spec.gateway.enabled:
+        parts.append(_part("load-balancer", 1, book.part("load-balancer", region)))
+    return Platform(tuple(parts))
+
+
+def support_warnings(spec: DeploymentSpec, book: PriceBook) -> list[str]:
+    """What an old Kubernetes version costs a month, and the version that does not."""
+    version, region = spec.cloud.kubernetes_version, spec.cloud.region
+    if not in_extended_support(version, catalog_as_of()):
+        return []
+    dates = {known.version: known.standard_until for known in kubernetes_versions()}
+    newest = kubernetes_versions()[-1].version
+    dearer = book.part("eks-extended", region).usd - book.part("eks-standard", region).usd
+    return [
+        f"Kubernetes {version} left standard support on EKS on {dates[version]}, which makes its control plane ${dearer * HOURS_PER_MONTH:,.0f} a month dearer; "
+        f"set cloud.kubernetes_version to {newest} (in standard support until {dates[newest]})"
+    ]
+
+
+def disk_usd_per_hour(root_bytes: int, region: str, book: PriceBook) -> float:
+    """USD an hour of one node's root volume."""
+    return root_bytes / GIB * book.part("gp3", region).usd / HOURS_PER_MONTH
+
+
+def pool_usd_per_hour(pool: PoolPlan, which: Literal["min", "steady", "max"], disk_usd: float) -> float:
+    """A pool's nodes with their root volumes, at its `min`, `steady` or `max` nodes."""
+    return sum({"min": part.nodes.min, "steady": part.nodes.steady, "max": part.nodes.max}[which] * (part.usd_per_hour + disk_usd) for part in pool.purchase)
+
+
+def cost_plan(
+    spec: DeploymentSpec,
+    models: dict[str, ModelPlan],
+    system: SystemPool,
+    zones: Sequence[str],
+    *,
+    prompt_shares: Mapping[tuple[str, str], float],
+    book: PriceBook,
+) -> CostPlan:
+    """Price of the steady fleet part by part, of the largest fleet, and per token and request at the planned load.
+
+    `prompt_shares`: by (model, pool), the share of its GPU time that prompts take.
+    """
+    around = platform(spec, system, zones, book)
+    region = spec.cloud.region
     by_pool: dict[str, float] = {}
-    largest = EKS_USD_PER_HOUR + system.nodes.max * system.usd_per_hour
+    largest = platform(spec, system, zones, book, system_nodes=system.nodes.max).usd_per_hour
     for name, model in sorted(models.items()):
         for role, pool in sorted(model.pools.items()):
-            by_pool[f"{name}/{role}"] = round(sum(p.nodes.steady * p.usd_per_hour for p in pool.purchase), 6)
-            largest += sum(p.nodes.max * p.usd_per_hour for p in pool.purchase)
-    by_pool["platform/eks"] = EKS_USD_PER_HOUR
-    by_pool["platform/system"] = round(system.nodes.steady * system.usd_per_hour, 6)
-    hourly = sum(by_pool.values())
+            disk = disk_usd_per_hour(pool.infrastructure.root_volume_bytes, region, book)
+            by_pool[f"{name}/{role}"] = round(pool_usd_per_hour(pool, "steady", disk), 6)
+            largest += pool_usd_per_hour(pool, "max", disk)
+    hourly = sum(by_pool.values()) + around.usd_per_hour
+    by_model = _by_model(spec, models, by_pool, hourly, prompt_shares)
+    by_pool |= around.by_name()
     work = [spec.models[name].workload for name in models]
-    output = sum(w.peak_rps * w.output_tokens.mean for w in work) * _SECONDS_PER_HOUR / 1e6
-    total = output + sum(w.peak_rps * w.input_tokens.mean for w in work) * _SECONDS_PER_HOUR / 1e6
+    requests = sum(w.peak_rps for w in work) * _SECONDS_PER_HOUR
+    prompts, answers = (sum(w.peak_rps * _mtok_of(w, kind) for w in work) for kind in ("input", "output"))
+    spent_on_prompts = sum(m.usd_per_mtok_input * spec.models[n].workload.peak_rps * _mtok_of(spec.models[n].workload, "input") for n, m in by_model.items())
     return CostPlan(
         usd_per_hour=round(hourly, 4), usd_per_month=round(hourly * HOURS_PER_MONTH, 2), usd_per_hour_max=round(largest, 4),
-        usd_per_mtok=round(hourly / total, 4) if total else 0.0, usd_per_mtok_output=round(hourly / output, 4) if output else 0.0, by_pool=by_pool,
+        usd_per_mtok=_per(hourly, prompts + answers), usd_per_mtok_input=_per(spent_on_prompts, prompts),
+        usd_per_mtok_output=_per(hourly - spent_on_prompts, answers), usd_per_request=round(hourly / requests, 8) if requests else 0.0,
+        by_pool=by_pool, by_model=by_model, by_tenant={spec.tenant: round(hourly, 4)}, platform=around.parts,
         budget_usd_per_month=spec.budget.usd_per_month if spec.budget else None,
     )  # fmt: skip
+
+
+def carried_per_s(model: ModelPlan) -> float:
+    """Requests a second that the steady replicas carry inside their objectives; the scarcer role decides where prefill and decode are apart."""
+    by_role: dict[str, float] = {}
+    for pool in model.pools.values():
+        by_role[pool.role] = by_role.get(pool.role, 0.0) + pool.requests_per_s * pool.replicas.steady
+    together = by_role.pop("aggregated", 0.0)
+    return together + min(by_role.values(), default=0.0)
+
+
+def _part(name: str, count: float, price: PlatformPrice) -> PlatformCost:
+    hours = 1.0 if price.unit == "hour" else HOURS_PER_MONTH
+    return PlatformCost(
+        name=name, count=count, unit=price.unit, usd_per_unit=price.usd, usd_per_hour=round(count * price.usd / hours, 6), as_of=price.as_of, source=price.source
+    )  # fmt: skip
+
+
+def _by_model(
+    spec: DeploymentSpec, models: dict[str, ModelPlan], by_pool: Mapping[str, float], hourly: float, prompt_shares: Mapping[tuple[str, str], float]
+) -> dict[str, ModelCost]:
+    own = {name: sum(by_pool[f"{name}/{role}"] for role in model.pools) for name, model in models.items()}
+    all_pools = sum(own.values())
+    table = {}
+    for name, model in sorted(models.items()):
+        work = spec.models[name].workload
+        usd = hourly * (own[name] / all_pools if all_pools else 1 / len(models))
+        on_prompts = sum(by_pool[f"{name}/{role}"] * prompt_shares[name, role] for role in model.pools)
+        share = on_prompts / own[name] if own[name] else 0.5
+        prompts, answers = (work.peak_rps * _mtok_of(work, kind) for kind in ("input", "output"))
+        table[name] = ModelCost(
+            version=f"{model.source} {model.weights} on {model.engine} {model.engine_version}", usd_per_hour=round(usd, 4),
+            usd_per_month=round(usd * HOURS_PER_MONTH, 2), usd_per_request=round(usd / (work.peak_rps * _SECONDS_PER_HOUR), 8),
+            usd_per_mtok=_per(usd, prompts + answers), usd_per_mtok_input=_per(usd * share, prompts), usd_per_mtok_output=_per(usd * (1 - share), answers),
+            utilization=round(min(1.0, work.peak_rps / carried), 4) if (carried := carried_per_s(model)) else 0.0,
+        )  # fmt: skip
+    return table
+
+
+def _mtok_of(work: Workload, kind: str) -> float:
+    """Million tokens an hour of one kind for each request a second."""
+    return (work.input_tokens.mean if kind == "input" else work.output_tokens.mean) * _SECONDS_PER_HOUR / 1e6
+
+
+def _per(usd: float, millions: float) -> float:
+    return round(usd / millions, 4) if millions else 0.0

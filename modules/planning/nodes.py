@@ -12,7 +12,8 @@ from inferform.errors import Problem
 from inferform.plan import Count, EfaPlan, NodesPlan, PurchasePart
 from inferform.spec import NodePool
 
-# EKS takes no cluster subnets in these zones (EKS user guide, network requirements; read 2026-12-01).
+# EKS takes no cluster subnets in these zones. Source: EKS user guide, VPC and subnet requirements (awsdocs/amazon-eks-user-guide,
+# latest/ug/networking/network-reqs.adoc at 101184e; read 2026-12-01).
 EKS_EXCLUDED_ZONES = frozenset({"use1-az3", "usw1-az2", "cac1-az3"})
 _AMI_TYPES = {
     ("al2023", True): ("AL2023_x86_64_NVIDIA",),
@@ -64,6 +65,17 @@ def home_zones(region: str) -> tuple[str, ...]:
     """
     listed = {zone: sum(zone in zones(region, instance.name) for instance in gpu_instances()) for zone in region_zones(region)}
     return tuple(sorted(sorted(listed, key=lambda zone: (-listed[zone], zone))[:_HOME_ZONES]))
+
+
+def pool_zones(spec: NodePool, site: Site, instance: Instance, purchase: tuple[PurchasePart, ...], *, nodes_per_replica: int) -> tuple[str, ...]:
+    """Zones that a pool of this type would use; what is wrong with them is told by `plan_nodes`."""
+    unread: list[Problem] = []
+    spans = nodes_per_replica > 1
+    reserved = any(p.kind in {"reserved", "capacity_block"} and p.reservation_id for p in purchase)
+    close = _efa("", spec, instance, spans=spans, problems=unread) is not None or _placement(
+        "", spec, instance, spans=spans, reserved=reserved, problems=unread
+    )
+    return _zones("", spec, site, instance, purchase, one=spans or close, problems=unread)
 
 
 def plan_nodes(

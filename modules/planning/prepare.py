@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from inferform.catalog.gpus import find_gpu
 from inferform.catalog.instances import cpu_instances, find_instance, gpu_instances
 from inferform.catalog.models import find_model
+from inferform.catalog.price_book import LISTED, PriceBook
 from inferform.catalog.types import Instance, Model
 from inferform.errors import InputError, Problem
 from inferform.planning.fleet import Limits
@@ -67,7 +68,7 @@ class Prepared:
         return own_weights(self.model)
 
 
-def prepare(name: str, spec: ModelSpec, deployment: DeploymentSpec) -> Prepared:
+def prepare(name: str, spec: ModelSpec, deployment: DeploymentSpec, book: PriceBook = LISTED) -> Prepared:
     """One model, ready for the search. Raises: InputError with every problem that needs no search to be seen."""
     field = f"models.{name}"
     model = _model(spec, field)
@@ -105,7 +106,7 @@ def prepare(name: str, spec: ModelSpec, deployment: DeploymentSpec) -> Prepared:
     engine = replace(engine, dp=degrees.dp if degrees else 1, ep=ep)
     capacity: Capacity = merged.capacity or deployment.capacity
     scaling: Scaling = merged.scaling or deployment.scaling
-    market = Market(deployment.cloud.region, capacity, latency_sensitive=demand.defaults.latency_sensitive)
+    market = Market(deployment.cloud.region, capacity, latency_sensitive=demand.defaults.latency_sensitive, book=book)
     problems += market.problems(f"{field}.capacity" if merged.capacity else "capacity")
     instances = _instances(merged, field, on_cpu=on_cpu, problems=problems)
     tiers = _tiers(merged, model, settings, field, on_cpu=on_cpu, problems=problems)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from inferform.catalog.instances import cpu_instances, gpu_instances
-from inferform.catalog.prices import price
+from inferform.catalog.price_book import LISTED, PriceBook
 from inferform.catalog.types import Instance, Price
 from inferform.errors import Problem
 from inferform.plan import Count, PurchasePart
@@ -33,10 +33,11 @@ class Source:
 class Market:
     """What one model's pools may buy in a region, and what it costs."""
 
-    def __init__(self, region: str, capacity: Capacity, *, latency_sensitive: bool):
+    def __init__(self, region: str, capacity: Capacity, *, latency_sensitive: bool, book: PriceBook = LISTED):
         self.region = region
         self.capacity = capacity
         self.latency_sensitive = latency_sensitive
+        self.book = book
 
     def problems(self, field: str) -> Iterator[Problem]:
         """Purchase lists that cannot be used at all, whatever is bought."""
@@ -64,15 +65,15 @@ class Market:
     def _sources(self, instance: Instance) -> tuple[Source, ...] | str:
         listed = self.capacity.purchase
         if listed == "auto":
-            on_demand = price(instance.name, self.region, "on_demand")
+            on_demand = self.book.price(instance.name, self.region, "on_demand")
             if on_demand is None:
                 return f"no on-demand price is known in {self.region}"
             first = Source(Purchase.ON_DEMAND, 0, None, None, on_demand, "")
-            spot = price(instance.name, self.region, "spot") if instance.spot and not self.latency_sensitive else None
+            spot = self.book.price(instance.name, self.region, "spot") if instance.spot and not self.latency_sensitive else None
             return (first,) if spot is None else (first, Source(Purchase.SPOT, 0, None, None, spot, ""))
         found: list[Source] = []
         for source in listed:
-            priced = _priced(instance, self.region, source.kind)
+            priced = _priced(instance, self.region, source.kind, self.book)
             if isinstance(priced, str):
                 return priced
             found.append(Source(source.kind, source.min_nodes, source.max_nodes, source, *priced))
@@ -96,7 +97,7 @@ class Market:
             return f"the purchase list holds {sum(caps):.0f} nodes and {nodes[1]} are needed"
         most = filled[2] or [int(cap) for cap in caps]
         several = any(s.kind is Purchase.SPOT for s in sources)
-        types = (instance.name, *(alternates(instance, self.region) if several else ()))
+        types = (instance.name, *(alternates(instance, self.region, self.book) if several else ()))
         return tuple(
             PurchasePart(
                 kind=source.kind.value, instance_types=types, nodes=Count(min=filled[0][at], steady=filled[1][at], max=max(most[at], filled[1][at])),
@@ -114,21 +115,21 @@ class Market:
         return () if isinstance(sources, str) else tuple(s.note for s in sources if s.note)
 
 
-def _priced(instance: Instance, region: str, kind: Purchase) -> tuple[Price, str] | str:
+def _priced(instance: Instance, region: str, kind: Purchase, book: PriceBook) -> tuple[Price, str] | str:
     """(price, note) of one way to buy; the on-demand price stands in where none is known and the note says so."""
     if kind is Purchase.SPOT and not instance.spot:
         return f"{instance.name} is not sold as spot"
     if kind is Purchase.CAPACITY_BLOCK and not instance.capacity_blocks:
         return f"{instance.name} is not sold in capacity blocks"
-    found = price(instance.name, region, kind.value)
+    found = book.price(instance.name, region, kind.value)
     if found is not None:
         return found, ""
     if kind is Purchase.ON_DEMAND:
         return f"no on-demand price is known in {region}"
-    stand_in = price(instance.name, region, "on_demand")
+    stand_in = book.price(instance.name, region, "on_demand")
     if stand_in is None:
         return f"no {kind.value} price is known in {region}"
-    return stand_in, f"no {kind.value} price of {instance.name} in {region} is known: the on-demand price is counted instead"
+    return stand_in, f"no {kind.value} price of {instance.name} in {region} is known: the on-demand price is counted instead; give your own with --prices"
 
 
 def _fill(sources: tuple[Source, ...], caps: list[float], count: int) -> list[int] | None:
@@ -145,9 +146,9 @@ def _fill(sources: tuple[Source, ...], caps: list[float], count: int) -> list[in
 
 
 @lru_cache(maxsize=256)
-def alternates(instance: Instance, region: str) -> tuple[str, ...]:
+def alternates(instance: Instance, region: str, book: PriceBook = LISTED) -> tuple[str, ...]:
     """Types that can stand in for another in a mixed group: same GPUs, no less of anything else, at most twice the price; cheapest first."""
-    own = price(instance.name, region, "on_demand")
+    own = book.price(instance.name, region, "on_demand")
     if own is None:
         return ()
     found = []
@@ -159,7 +160,7 @@ def alternates(instance: Instance, region: str) -> tuple[str, ...]:
             other.memory_bytes >= instance.memory_bytes and other.vcpus >= instance.vcpus and (other.local_nvme_count > 0) == (instance.local_nvme_count > 0)
         )
         family = instance.gpu is not None or other.name.split(".")[0] == instance.name.split(".")[0]
-        cost = price(other.name, region, "on_demand")
+        cost = book.price(other.name, region, "on_demand")
         if other.name != instance.name and alike and enough and family and other.spot and cost and cost.usd_per_hour <= _DEAREST_ALTERNATE * own.usd_per_hour:
             found.append((cost.usd_per_hour, other.name))
     return tuple(name for _, name in sorted(found)[:_ALTERNATES])

@@ -12,7 +12,7 @@ from inferform.sizing.cpu import VENDOR, cpu_costs, cpu_memory
 from inferform.sizing.memory import MemoryRequest
 from inferform.sizing.memory_constants import EngineName
 from inferform.sizing.performance import host_s
-from inferform.sizing.queueing import Z99, Limits, Point, highest_rate, open_loop
+from inferform.sizing.queueing import Z99, Limits, Point, decode_s, highest_rate, open_loop, prompt_cost
 from inferform.sizing.roofline import Layout, Link, StepCosts, step_costs, step_s
 from inferform.sizing.room import memory_of
 from inferform.sizing.workload import Demand
@@ -113,6 +113,19 @@ def planned(fit: Fit, demand: Demand, engine: Engine, requests_per_s: float) -> 
     return point or fit.best
 
 
+def prompt_share(fit: Fit, demand: Demand, engine: Engine) -> float:
+    """Share of a replica's GPU time that prompts take at its best rate; answers take the rest."""
+    load = demand.load(prefix_caching=engine.prefix_caching)
+    after_first = max(0.0, load.output.mean - 1)
+    if not after_first:
+        return 1.0
+    running = max(1.0, fit.best.concurrency)
+    prompt = prompt_cost(fit.costs, load.prompt.mean, load.cached, decode=0, context=load.context, step_tokens=fit.limits.step_tokens).stage_s
+    # While every stage is busy this long, all running sequences get one token each.
+    answer = after_first * decode_s(fit.costs, running, load.context) / running
+    return prompt / (prompt + answer)
+
+
 def _costs(model: Model, engine: Engine, cut: Cut) -> StepCosts:
     if cut.gpu.vendor == VENDOR:
         return cpu_costs(model, cut.gpu)
@@ -129,7 +142,7 @@ def _memory(model: Model, engine: Engine, cut: Cut, sequences: int, step_tokens:
         MemoryRequest(
             model=model, gpu=cut.gpu, tp=cut.tp, pp=cut.pp, dp=engine.dp, ep=engine.ep, weights=cut.weights, kv_cache=engine.kv_cache, gpu_memory_utilization=engine.utilization,
             max_model_len=engine.max_model_len, max_num_seqs=sequences, max_num_batched_tokens=step_tokens, enforce_eager=engine.enforce_eager,
-            engine=cast(EngineName, engine.name), engine_version=engine.version, interconnect=cut.link if cut.tp > 1 else None,
+            engine=cast(EngineName, engine.name), engine_version=engine.version, interconnect=cut.link if cut.tp > 1 else None, whole_card=True,
         )
     )  # fmt: skip
 

@@ -114,5 +114,8 @@ def test_the_bill_adds_up(factor: float) -> None:
     assert cost.usd_per_month == pytest.approx(cost.usd_per_hour * HOURS_PER_MONTH, rel=1e-4)
     # 2 requests/s x (800 + 200) tokens x 3,600 s = 7.2 M tokens an hour, 1.44 M of them output.
     assert cost.usd_per_mtok == pytest.approx(cost.usd_per_hour / (7.2 * factor), rel=1e-3)
-    assert cost.usd_per_mtok_output == pytest.approx(cost.usd_per_hour / (1.44 * factor), rel=1e-3)
+    # Input and output prices split the same bill.
+    assert cost.usd_per_hour == pytest.approx(cost.usd_per_mtok_input * 5.76 * factor + cost.usd_per_mtok_output * 1.44 * factor, rel=1e-3)
+    assert cost.usd_per_mtok_input < cost.usd_per_mtok < cost.usd_per_mtok_output
+    assert cost.usd_per_request == pytest.approx(cost.usd_per_hour / (7200 * factor), rel=1e-3)
     assert cost.usd_per_hour <= cost.usd_per_hour_max

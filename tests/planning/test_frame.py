@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from inferform.errors import InputError
-from inferform.planning.frame import EKS_USD_PER_HOUR, bucket_name
+from inferform.planning.frame import bucket_name
 
 from tests.planning.specs import model, plan
 
@@ -63,11 +63,32 @@ def _gateway():  # type: ignore[no-untyped-def]
 
 
 def test_the_platform_is_priced() -> None:
-    """Control plane and system nodes stand beside the pools in the bill."""
-    made = plan()
-    pool = made.cloud.system_pool
-    assert EKS_USD_PER_HOUR == made.cost.by_pool["platform/eks"]
-    assert made.cost.by_pool["platform/system"] == pytest.approx(pool.nodes.steady * pool.usd_per_hour)
+    """Control plane, system nodes with disks, a NAT gateway and its address a zone, and the load balancer stand beside the pools in the bill."""
+    made = plan(cloud={"kubernetes_version": "1.35"})
+    pool, parts = made.cloud.system_pool, made.cost.by_pool
+    assert 3 == len(made.cloud.zones)
+    assert 0.10 == parts["platform/eks"]
+    # Three gateways of $0.045 and three addresses of $0.005.
+    assert (0.135, 0.015, 0.0225) == (parts["platform/nat-gateway"], parts["platform/public-ipv4"], parts["platform/load-balancer"])
+    assert parts["platform/system"] == pytest.approx(pool.nodes.steady * pool.usd_per_hour)
+    # Two nodes of 100 GiB at $0.08 a GB-month of 730 hours.
+    assert parts["platform/system-disks"] == pytest.approx(2 * 100 * 0.08 / 730, abs=1e-6)
+    assert all(part.source and part.as_of for part in made.cost.platform)
+    assert "platform/load-balancer" not in plan(gateway={"enabled": False}).cost.by_pool
+
+
+def test_extended_support_of_kubernetes_is_in_the_bill() -> None:
+    """1.33 left standard support in July 2026: six times the price, with a warning that names the saving; a supported version has neither."""
+    old, new = plan(cloud={"kubernetes_version": "1.33"}), plan(cloud={"kubernetes_version": "1.35"})
+    assert (0.60, 0.10) == (old.cost.by_pool["platform/eks"], new.cost.by_pool["platform/eks"])
+    # 0.50 x 730 hours.
+    assert any("1.33 left standard support" in text and "$365 a month" in text for text in old.warnings)
+    assert not any("standard support" in text for text in new.warnings)
+
+
+def test_fewer_zones_need_fewer_gateways() -> None:
+    """Two listed zones have two NAT gateways."""
+    assert 0.09 == plan(cloud={"zones": ["use1-az1", "use1-az2"]}).cost.by_pool["platform/nat-gateway"]
 
 
 def test_system_nodes_count_towards_the_standard_quota() -> None:

@@ -126,9 +126,19 @@ def test_expert_parallelism_is_all_or_nothing() -> None:
     assert "no experts" in refused({"m": model(parallelism={"tp": 2, "ep": 2}, **base)})
 
 
-def test_an_engine_without_a_flag_table_is_refused() -> None:
-    """TensorRT-LLM cannot be rendered yet, and the message says so."""
-    assert "models.m.engine" in refused({"m": model(engine="tensorrt-llm")})
+def test_fc22_every_engine_gets_the_same_budget() -> None:
+    """The spec's utilization is a share of the whole card: weights, workspace and cache take 90 % of it, whichever engine runs."""
+    for engine in ("vllm", "tensorrt-llm", "sglang"):
+        memory = plan({"m": model(engine=engine)}).models["m"].pools["aggregated"].memory
+        held = memory.weights_bytes_per_gpu + memory.activation_bytes_per_gpu + memory.runtime_bytes_per_gpu + memory.kv_cache_bytes_per_gpu
+        assert memory.budget_bytes == held
+        assert 0.9 * memory.device_memory_bytes == pytest.approx(memory.budget_bytes, abs=1)
+
+
+def test_an_engine_that_has_no_cpu_image_is_refused() -> None:
+    """Small embedding models go to CPU pools, where only vLLM runs."""
+    embed = model("BAAI/bge-m3", engine="sglang", hardware={"device": "cpu"}, task="embed")
+    assert "use vllm for CPU pools" in refused({"m": embed})
 
 
 def test_a_checkpoint_runs_in_its_own_precision() -> None:

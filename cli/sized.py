@@ -1,0 +1,49 @@
+"""Sizing for commands that take prices of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from inferform.cli.output import Output
+
+if TYPE_CHECKING:
+    from inferform.catalog.price_book import PriceBook
+    from inferform.load import LoadedSpec
+    from inferform.plan import DeploymentPlan
+
+Prices = Annotated[
+    Path | None,
+    typer.Option("--prices", metavar="FILE", help="CSV of own prices: instance_type,region,purchase,usd_per_hour,as_of.", show_default=False),
+]
+
+
+def price_book(prices: Path | None) -> PriceBook:
+    """The prices to plan with. Raises: InputError with every problem of the file, by line."""
+    from inferform.catalog.price_book import LISTED, read_prices
+
+    return LISTED if prices is None else read_prices(prices)
+
+
+def sized(out: Output, loaded: LoadedSpec, prices: Path | None) -> DeploymentPlan:
+    """The plan of a spec by these prices; prices that are too old to trust are warned about."""
+    from inferform.load import located
+    from inferform.planner import size
+
+    book = price_book(prices)
+    with located(loaded):
+        plan = size(loaded.spec, loaded.environment, book)
+    warn_of_old_prices(out, plan)
+    return plan
+
+
+def warn_of_old_prices(out: Output, plan: DeploymentPlan) -> None:
+    """Says which prices of a plan are half a year old or more."""
+    from datetime import date
+
+    from inferform.bill import prices_used
+    from inferform.catalog.price_book import stale_prices
+
+    for warning in stale_prices(((p.name, p.as_of, p.share) for p in prices_used(plan)), date.today()):
+        out.warn(warning)
