@@ -21,6 +21,7 @@ from pydantic import Field, JsonValue
 class EngineName(StrEnum):
     VLLM = "vllm"
     TENSORRT_LLM = "tensorrt-llm"
+    SGLANG = "sglang"
 
 
 class Quantization(StrEnum):

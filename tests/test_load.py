@@ -80,7 +80,7 @@ budgett: {usd_per_month: 1}
 def test_a_problem_reads_as_one_line_with_file_and_line(tmp_path: Path) -> None:
     """The text of a problem names file, line, field, value, legal values and the nearest right answer."""
     path = tmp_path / "spec.yaml"
-    expected = f"{path}:12: models.llama-8b.engine: is not one of the legal values (found vlm); legal: vllm, tensorrt-llm; did you mean vllm?"
+    expected = f"{path}:12: models.llama-8b.engine: is not one of the legal values (found vlm); legal: vllm, tensorrt-llm, sglang; did you mean vllm?"
     assert expected == str(only(tmp_path, with_model("engine: vlm")))
 
 

@@ -25,9 +25,10 @@ class PodVariable(str):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the engine process runs: the weights' folder, and its seat in a group of nodes (FC-21, multi-node)."""
+    """Where the engine process runs: the weights' folder, its configuration file, and its seat in a group of nodes."""
 
     model_path: str
+    config_path: str = ""
     nodes: int = 1
     rank: str = "0"
     leader: str = ""
@@ -44,6 +45,10 @@ class Engine(Protocol):
     group_id: int
     home: str
     health_path: str
+    # Where the series of `metric` are read, on the same port.
+    metrics_path: str
+    # Label of the series that holds the served name; empty where none can be relied on.
+    model_label: str
 
     def check_version(self, version: str, *, field: str = "engine_version") -> str:
         """The version in full (`0.19` is `0.19.0`). Raises InputError outside the range whose flags are known."""
@@ -65,6 +70,9 @@ class Engine(Protocol):
 
     def command(self, model: ModelPlan, pool: PoolPlan, place: Place = ...) -> list[str]:
         """The whole command line. Raises InputError when the plan asks for what this release cannot do."""
+
+    def configuration(self, model: ModelPlan, pool: PoolPlan) -> dict[str, Any]:
+        """What the engine reads from the file at `Place.config_path`; empty where everything stands on the command line."""
 
     def environment(self, model: ModelPlan, pool: PoolPlan) -> dict[str, str]:
         """Environment variables of the engine process."""

@@ -29,6 +29,8 @@ class Flag:
     nargs: str
     deprecated: str
     since: str
+    # True for an argument that stands in the engine's configuration file, not on its command line.
+    in_file: bool = False
 
     @property
     def is_switch(self) -> bool:
@@ -87,9 +89,7 @@ class FlagTable:
 
         Raises: InputError for a flag that this release does not take, with its replacement or the nearest names (FC-18).
         """
-        head, dot, tail = word.partition(".")
-        # The parser takes underscores for dashes in long names; a dotted tail is a key and stays as it is.
-        name = "--" + head[2:].replace("_", "-") if head.startswith("--") else head
+        name, dot, tail = self._split(word)
         entry = self.spellings.get(name)
         gone = self.removed.get(name)
         if gone and (gone.last is None or version_key(version) > version_key(gone.last)):
@@ -115,6 +115,17 @@ class FlagTable:
         if dot and "json" not in flag.type:
             raise InputError(Problem(f"{flag.name} takes no dotted keys", field=field, value=word[:80]))
         return flag, dot + tail, positive
+
+    def _split(self, word: str) -> tuple[str, str, str]:
+        """(name, dot, dotted tail). Underscores and dashes of a long name stand for each other; a tail is a key and stays as it is."""
+        if word in self.spellings:
+            return word, "", ""
+        head, dot, tail = word.partition(".")
+        if not head.startswith("--"):
+            return head, dot, tail
+        name, other = "--" + head[2:].replace("_", "-"), "--" + head[2:].replace("-", "_")
+        known = self.spellings.keys() | self.removed.keys()
+        return other if name not in known and other in known else name, dot, tail
 
     def read(self, words: Sequence[str], version: str, *, field: str = "extra_args") -> list[Argument]:
         """The arguments in a list of words, each checked. Raises InputError with every problem found."""
@@ -256,4 +267,5 @@ def _flag(name: str, row: Mapping[str, object]) -> Flag:
         str(row.get("nargs", "")),
         str(row.get("deprecated", "")),
         str(row["since"]),
+        bool(row.get("file", False)),
     )

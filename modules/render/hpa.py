@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from inferform.engines import find_engine
 from inferform.plan import TriggerPlan
 from inferform.render import queries
 from inferform.render.naming import Workload, short_hash
@@ -18,12 +19,24 @@ def _name(workload: Workload, signal: str) -> str:
     return _NAMES[signal] + (f"_{short_hash(workload.name)}" if signal == "in_flight_tokens" else "")
 
 
+def _label(workload: Workload) -> str:
+    """The label of the engine's series that names the model; empty where there is none."""
+    return find_engine(workload.model.engine).model_label
+
+
+def _ttft_name(workload: Workload) -> str:
+    """Name in the external metrics API, one a pool where a label cannot tell models apart."""
+    return _TTFT if _label(workload) else f"{_TTFT}_{short_hash(workload.name)}"
+
+
 def hpa_metric(workload: Workload, trigger: TriggerPlan) -> dict[str, Any]:
     """One metric: averages over pods for counts and shares, one value for a latency of the whole model."""
     if trigger.signal == "cpu":
         return {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": max(1, round(trigger.target))}}}
     if trigger.signal == "ttft_p95":
-        metric = {"name": _TTFT, "selector": {"matchLabels": {"model_name": workload.model.served_name}}}
+        metric: dict[str, Any] = {"name": _ttft_name(workload)}
+        if _label(workload):
+            metric["selector"] = {"matchLabels": {_label(workload): workload.model.served_name}}
         return {"type": "External", "external": {"metric": metric, "target": {"type": "Value", "value": quantity(trigger.target)}}}
     target = {"type": "AverageValue", "averageValue": quantity(trigger.target)}
     return {"type": "Pods", "pods": {"metric": {"name": _name(workload, trigger.signal)}, "target": target}}
@@ -40,7 +53,7 @@ def adapter_rules(workloads: list[Workload]) -> dict[str, Any]:
                 custom[f"{rule['name']['as']} {rule['seriesQuery']}"] = rule
             elif trigger.signal == "ttft_p95":
                 rule = _external_rule(workload)
-                external[rule["seriesQuery"]] = rule
+                external[f"{rule['name']['as']} {rule['seriesQuery']}"] = rule
     return {"default": False, "custom": [custom[k] for k in sorted(custom)], "external": [external[k] for k in sorted(external)]}
 
 
@@ -49,7 +62,8 @@ def _custom_rule(workload: Workload, signal: str) -> dict[str, Any]:
     matchers = [f"namespace={queries.text(workload.plan.namespace)}", 'pod!=""']
     factor = ""
     if signal == "in_flight_tokens":
-        matchers.append(f"model_name={queries.text(workload.model.served_name)}")
+        label = _label(workload)
+        matchers.append(f"{label}={queries.text(workload.model.served_name)}" if label else queries.pod_matcher(workload))
         factor = f" * {workload.pool.kv_cache_tokens}"
     join = "sum" if signal == "queue" else "max"
     return {
@@ -61,9 +75,10 @@ def _custom_rule(workload: Workload, signal: str) -> dict[str, Any]:
 
 
 def _external_rule(workload: Workload) -> dict[str, Any]:
+    matchers = "<<.LabelMatchers>>" if _label(workload) else f"<<.LabelMatchers>>,{queries.pod_matcher(workload)}"
     return {
         "seriesQuery": f"{queries.series(workload.model, 'ttft')}_bucket{{namespace={queries.text(workload.plan.namespace)}}}",
         "resources": {"overrides": {"namespace": {"resource": "namespace"}}},
-        "name": {"as": _TTFT},
-        "metricsQuery": f"histogram_quantile(0.95, sum(rate(<<.Series>>{{<<.LabelMatchers>>}}[{queries.WINDOW}])) by (le))",
+        "name": {"as": _ttft_name(workload)},
+        "metricsQuery": f"histogram_quantile(0.95, sum(rate(<<.Series>>{{{matchers}}}[{queries.WINDOW}])) by (le))",
     }

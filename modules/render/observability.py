@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from inferform import labels
+from inferform.engines import find_engine
 from inferform.plan import DeploymentPlan
 from inferform.render import naming
 from inferform.render.alerts import gpu_alerts, pool_alerts, recording_rules
@@ -35,17 +36,31 @@ def _group(name: str, rules: list[dict[str, Any]]) -> dict[str, Any]:
     return {"name": name, "interval": "30s", "rules": rules}
 
 
+def _engine_monitors(plan: DeploymentPlan) -> list[dict[str, Any]]:
+    """One for all engines, or one a path where engines answer at several."""
+    models: dict[str, list[str]] = {}
+    for name, model in sorted(plan.models.items()):
+        models.setdefault(find_engine(model.engine).metrics_path, []).append(name)
+    found = []
+    for path, names in sorted(models.items()):
+        selector: dict[str, Any] = {"matchLabels": {naming.COMPONENT: naming.ENGINE, labels.DEPLOYMENT_LABEL: plan.name}}
+        if len(models) > 1:
+            selector["matchExpressions"] = [{"key": labels.MODEL_LABEL, "operator": "In", "values": names}]
+        found.append(
+            {
+                "name": f"{plan.name}-engines" if path == "/metrics" else f"{plan.name}-engines{path.replace('/', '-')}",
+                "namespaces": [plan.namespace],
+                "selector": selector,
+                "target_labels": [],
+                "endpoint": {"port": "http", "path": path, "interval": "15s"},
+            }
+        )
+    return found
+
+
 def monitors(plan: DeploymentPlan, *, gpus: bool) -> list[dict[str, Any]]:
     """Engines, and GPUs and the gateway's proxies where there are any."""
-    found: list[dict[str, Any]] = [
-        {
-            "name": f"{plan.name}-engines",
-            "namespaces": [plan.namespace],
-            "selector": {"matchLabels": {naming.COMPONENT: naming.ENGINE, labels.DEPLOYMENT_LABEL: plan.name}},
-            "target_labels": [],
-            "endpoint": {"port": "http", "path": "/metrics", "interval": "15s"},
-        }
-    ]
+    found: list[dict[str, Any]] = _engine_monitors(plan)
     if gpus:
         found.append(
             {

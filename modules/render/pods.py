@@ -11,7 +11,12 @@ from inferform.plan import ModelPlan, PoolPlan
 from inferform.quantities import GIB, kubernetes_bytes
 from inferform.render import images, naming, weights
 from inferform.render.naming import Workload
+from inferform.render.quoting import block
 
+# What engines with a configuration file read, as a ConfigMap mounted into the pod.
+CONFIG_FILE = "llm-args.yaml"
+CONFIG_MOUNT = "/config"
+CONFIG_PATH = f"{CONFIG_MOUNT}/{CONFIG_FILE}"
 LEADER_ADDRESS = PodVariable("$(LWS_LEADER_ADDRESS)")
 WORKER_INDEX = PodVariable("$(LWS_WORKER_INDEX)")
 GPU_RESOURCE = "nvidia.com/gpu"
@@ -79,9 +84,9 @@ def pod_view(workload: Workload, *, worker: bool = False) -> dict[str, Any]:
     """The pod of one replica, or of one member of a group: the leader serves, workers only compute."""
     plan, name, model, _, pool = workload
     engine = find_engine(model.engine, field=f"models.{name}.engine")
-    place = Place(weights.MODEL_PATH)
+    place = Place(weights.MODEL_PATH, CONFIG_PATH)
     if workload.grouped:
-        place = Place(weights.MODEL_PATH, pool.nodes_per_replica, WORKER_INDEX if worker else "0", LEADER_ADDRESS)
+        place = Place(weights.MODEL_PATH, CONFIG_PATH, nodes=pool.nodes_per_replica, rank=WORKER_INDEX if worker else "0", leader=LEADER_ADDRESS)
     command = engine.command(model, pool, place)
     life = pool.lifecycle
     component = naming.WORKER if worker else naming.ENGINE
@@ -116,10 +121,25 @@ def pod_view(workload: Workload, *, worker: bool = False) -> dict[str, Any]:
         # The transfer client buffers parts in memory; the engine needs more than this later anyway.
         "prefetch_memory": kubernetes_bytes(min(pool.pod.memory_bytes, 16 * GIB)),
         "scripts": weights.scripts_name(),
+        "config": config_name(workload),
+        "config_mount": CONFIG_MOUNT,
         "cache_mount": weights.CACHE_MOUNT,
         "model_mount": weights.MODEL_MOUNT,
         "scripts_mount": weights.SCRIPTS_MOUNT,
     }
+
+
+def config_text(workload: Workload) -> str:
+    """The engine's configuration file; empty where it has none."""
+    engine = find_engine(workload.model.engine, field=f"models.{workload.model_name}.engine")
+    values = engine.configuration(workload.model, workload.pool)
+    return f"{block(values, 0)}\n" if values else ""
+
+
+def config_name(workload: Workload) -> str | None:
+    """Name of the ConfigMap with that file; it changes with the file, so that pods pick up a new one by a rollout."""
+    text = config_text(workload)
+    return f"{workload.name}-config-{naming.short_hash(text)}" if text else None
 
 
 def cache_claim(workload: Workload) -> str:

@@ -22,11 +22,19 @@ def text(value: str) -> str:
 
 
 def selector(workload: Workload) -> str:
-    """Label matchers of one pool: by namespace and served model, and by pod name where the model has several pools."""
-    matchers = [f"namespace={text(workload.plan.namespace)}", f"model_name={text(workload.model.served_name)}"]
-    if len(workload.model.pools) > 1:
-        matchers.append(f"pod=~{text(re.escape(workload.name) + '-.+')}")
+    """Label matchers of one pool: by namespace and served model, and by pod name where that says too little."""
+    label = find_engine(workload.model.engine).model_label
+    matchers = [f"namespace={text(workload.plan.namespace)}"]
+    if label:
+        matchers.append(f"{label}={text(workload.model.served_name)}")
+    if len(workload.model.pools) > 1 or not label:
+        matchers.append(pod_matcher(workload))
     return "{" + ",".join(matchers) + "}"
+
+
+def pod_matcher(workload: Workload) -> str:
+    """The matcher of a pool's pods by their names."""
+    return f"pod=~{text(re.escape(workload.name) + '-.+')}"
 
 
 def series(model: ModelPlan, signal: Signal) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from inferform.engines import engine_names
+from inferform.engines import engine_names, find_engine
 from inferform.errors import InputError, Problem
 from inferform.plan import DeploymentPlan, ModelPlan, PoolPlan
 from inferform.render import naming, weights
@@ -24,9 +24,13 @@ def refuse_what_cannot_run(plan: DeploymentPlan) -> None:
 
 def _names(plan: DeploymentPlan) -> Iterator[Problem]:
     counts = Counter(workload.name for workload in naming.workloads(plan))
-    for workload, count in counts.items():
+    for name, count in counts.items():
         if count > 1:
-            yield Problem(f"{count} pools would share the name {workload}", field="models", fix="rename one of the models")
+            yield Problem(f"{count} pools would share the name {name}", field="models", fix="rename one of the models")
+    for workload in naming.workloads(plan):
+        if workload.model.engine in engine_names() and not find_engine(workload.model.engine).model_label:
+            for other in sorted(name for name in counts if name.startswith(f"{workload.name}-")):
+                yield Problem(f"metrics of {workload.name} and {other} could not be told apart", field="models", fix="rename one of the models")
 
 
 def _model(name: str, model: ModelPlan) -> Iterator[Problem]:
@@ -49,6 +53,14 @@ def _model(name: str, model: ModelPlan) -> Iterator[Problem]:
 
 def _pool(plan: DeploymentPlan, where: str, pool: PoolPlan) -> Iterator[Problem]:
     life, scaling = pool.lifecycle, pool.scaling
+    if pool.pod.gpus * pool.replicas_per_node > pool.infrastructure.gpus_per_node:
+        # Two engines on one GPU would each take what the other counts as free (FC-22).
+        yield Problem(
+            f"{pool.replicas_per_node} replicas of {pool.pod.gpus} GPUs do not fit a node of {pool.infrastructure.gpus_per_node}",
+            field=f"{where}.replicas_per_node",
+            value=str(pool.replicas_per_node),
+            fix="give each engine GPUs of its own",
+        )
     drain_s = life.pre_stop_s + (life.shutdown_timeout_s or 0)
     if life.grace_s <= drain_s:
         yield Problem(

@@ -10,7 +10,7 @@ from inferform.plan import DeploymentPlan, ModelPlan, PoolPlan
 from inferform.quantities import kubernetes_bytes
 from inferform.render import images, naming, weights
 from inferform.render.naming import Workload
-from inferform.render.pods import cache_claim, environment, pod_view
+from inferform.render.pods import CONFIG_FILE, cache_claim, config_name, config_text, environment, pod_view
 from inferform.render.templating import fill
 
 
@@ -31,6 +31,10 @@ def render_serving(plan: DeploymentPlan) -> dict[str, str]:
         view = workload_view(workload)
         template = "serving/leader-worker-set.yaml.j2" if workload.grouped else "serving/deployment.yaml.j2"
         files[naming.file_name(workload.model_name, workload.pool_name)] = fill(template, {"workload": view, "pod": view["leader"]})
+        config_map = config_name(workload)
+        if config_map:
+            config = {"name": config_map, "namespace": plan.namespace, "labels": workload.labels, "data": {CONFIG_FILE: config_text(workload)}}
+            files[naming.file_name(workload.model_name, workload.pool_name, "config")] = fill("serving/engine-config.yaml.j2", {"config": config})
         files[naming.file_name(workload.model_name, workload.pool_name, "support")] = fill("serving/pool-support.yaml.j2", {"pool": support_view(workload)})
     return files
 

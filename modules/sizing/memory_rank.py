@@ -56,6 +56,8 @@ def _rank(settings: Settings, start: int, end: int) -> RankNeed:
     grouped = request.engine != "vllm" or has("hybrid_block_groups", settings.version)
     pool = cache_pool(request.model, request.tp, request.kv_cache, start, end, grouped=grouped)
     available = settings.budget_bytes - weights - activation - runtime
+    if request.whole_card:
+        return RankNeed(weights, activation, runtime, available, pool)
     if request.engine == "tensorrt-llm" and available > 0:
         available = math.floor(available * settings.share)
     elif request.engine == "sglang":

@@ -22,6 +22,8 @@ class MemoryRequest:
 
     `gpu_memory_bytes` is the total that a process sees; it makes an unknown GPU usable and overrides the catalogue's figure.
     Without an engine version the answer covers old and new versions; CUDA graphs are then left to the share outside of the budget.
+    With `whole_card` the utilization is a share of the whole card for every engine, as vLLM and the spec mean it, and not the
+    engine's own fraction (TensorRT-LLM: of free memory; SGLang: without activations); engines then get the same budget (FC-22).
     """
 
     model: Model
@@ -42,6 +44,7 @@ class MemoryRequest:
     engine: EngineName = "vllm"
     engine_version: str | None = None
     interconnect: str | None = None
+    whole_card: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ def settle(request: MemoryRequest) -> Settings:
         device_bytes=device,
         share=share,
         # TensorRT-LLM budgets with what is free after loading, not with a share of the card.
-        budget_bytes=device if request.engine == "tensorrt-llm" else math.ceil(device * share),
+        budget_bytes=device if request.engine == "tensorrt-llm" and not request.whole_card else math.ceil(device * share),
         weights=own_weights(request.model) if request.weights == "auto" else request.weights,
         interconnect=request.interconnect or default_interconnect(request.gpu, device),
         max_model_len=length,

@@ -104,7 +104,7 @@ def test_errors_read_as_file_line_field_message(tmp_path: Path, inferform: Run) 
     ran = inferform("validate", path)
     assert (2, "") == (ran.code, ran.out)
     assert [
-        f"{path}:12: models.llama-8b.engine: is not one of the legal values (found vlm)", "    legal: vllm, tensorrt-llm", "    did you mean vllm?"
+        f"{path}:12: models.llama-8b.engine: is not one of the legal values (found vlm)", "    legal: vllm, tensorrt-llm, sglang", "    did you mean vllm?"
     ] == ran.err.splitlines()  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def test_errors_are_json_where_results_are(flag: list[str], tmp_path: Path, infe
     """With --format json the error is one JSON document on standard error."""
     ran = inferform("validate", write(tmp_path, with_model("engine: vlm")), *flag)
     assert (2, "", "InputError") == (ran.code, ran.out, ran.error["kind"])
-    assert [("models.llama-8b.engine", 12, "vlm", ["vllm", "tensorrt-llm"])] == [(p["field"], p["line"], p["value"], p["legal"]) for p in ran.error["problems"]]
+    assert [("models.llama-8b.engine", 12, "vlm", ["vllm", "tensorrt-llm", "sglang"])] == [(p["field"], p["line"], p["value"], p["legal"]) for p in ran.error["problems"]]
 
 
 def test_json_mode_reports_usage_errors_as_json_too(inferform: Run) -> None:

@@ -51,11 +51,13 @@ def test_precision_flags_only_where_needed() -> None:
 
 def test_several_nodes_run_on_the_built_in_launcher() -> None:
     """A group of two nodes uses the mp backend: the leader serves, the others run headless under their rank."""
-    place = Place("/models/weights", 2, "0", PodVariable("$(LWS_LEADER_ADDRESS)"))
+    place = Place("/models/weights", nodes=2, rank="0", leader=PodVariable("$(LWS_LEADER_ADDRESS)"))
     leader = command({"tp": 8, "pp": 2}, place)
     tail = ["--distributed-executor-backend", "mp", "--nnodes", "2", "-r", "0", "--master-addr", "$(LWS_LEADER_ADDRESS)", "--master-port", "29501"]
     assert tail == leader[-10:]
-    worker = command({"tp": 8, "pp": 2}, Place("/models/weights", 2, PodVariable("$(LWS_WORKER_INDEX)"), PodVariable("$(LWS_LEADER_ADDRESS)")))
+    worker = command(
+        {"tp": 8, "pp": 2}, Place("/models/weights", nodes=2, rank=PodVariable("$(LWS_WORKER_INDEX)"), leader=PodVariable("$(LWS_LEADER_ADDRESS)"))
+    )
     assert ("$(LWS_WORKER_INDEX)", "--headless") == (option(worker, "-r"), worker[-1])
     assert "2" == option(worker, "--pipeline-parallel-size")
     with pytest.raises(InputError, match=r"--nnodes is not known in vllm 0\.11\.0"):
@@ -166,7 +168,7 @@ def test_caveats_are_said() -> None:
     assert "run as root" in ENGINE.caveats(version="0.19.0", image="vllm/vllm-openai:v0.19.0", device="gpu", efa=False)[0]
 
 
-def test_tensorrt_llm_is_refused_with_its_reason() -> None:
-    """An engine whose arguments are not known for a release is refused, not half rendered."""
-    with pytest.raises(InputError, match=r"only known for an unreleased version.*use vllm"):
-        find_engine("tensorrt-llm", field="models.a.engine")
+def test_an_unknown_engine_is_refused() -> None:
+    """The engines that can be rendered are named."""
+    with pytest.raises(InputError, match=r"no such engine.*legal: sglang, tensorrt-llm, vllm"):
+        find_engine("tgi", field="models.a.engine")

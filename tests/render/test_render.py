@@ -56,6 +56,29 @@ def old_engines(data: dict[str, Any]) -> None:
         model.update(engine_version="0.16.0", image="vllm/vllm-openai:v0.16.0")
 
 
+ENGINES = {"sglang": ("0.5.23", "lmsysorg/sglang:v0.5.23"), "tensorrt-llm": ("1.3.0rc22", "nvcr.io/nvidia/tensorrt-llm/release:1.3.0rc22")}
+
+
+def engine(name: str, *names: str) -> Callable[[dict[str, Any]], None]:
+    """Another engine for these models, or for all that generate; TensorRT-LLM spans no nodes."""
+
+    def change(data: dict[str, Any]) -> None:
+        version, image = ENGINES[name]
+        if name == "tensorrt-llm" and not names:
+            del data["models"]["llama-405b"]
+        for key, model in data["models"].items():
+            if key in names or (not names and model["task"] == "generate"):
+                model.update(engine=name, engine_version=version, image=image, checkpoint_quantized=True)
+                for pool in model["pools"].values():
+                    pool["lifecycle"] = {**pool["lifecycle"], "shutdown_timeout_s": None}
+
+    return change
+
+
+def both(*changes: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
+    return lambda data: [change(data) for change in changes] and None
+
+
 CASES: dict[str, Callable[[dict[str, Any]], None]] = {
     "sample": lambda _: None,
     "hpa": pools(scaling={"kind": "hpa", "triggers": SIGNALS}),
@@ -74,6 +97,13 @@ CASES: dict[str, Callable[[dict[str, Any]], None]] = {
     "recreate": pools(lifecycle={"strategy": "Recreate"}),
     "batch": lambda data: [model.update(profile="batch") for model in data["models"].values()] and None,
     "old-engines": old_engines,
+    "sglang": engine("sglang"),
+    "sglang-hpa": both(engine("sglang"), pools(scaling={"kind": "hpa", "triggers": SIGNALS})),
+    "sglang-to-zero": both(engine("sglang"), pools(scaling={"min": 0, "triggers": SIGNALS})),
+    "tensorrt-llm": engine("tensorrt-llm"),
+    "tensorrt-llm-hpa": both(engine("tensorrt-llm"), pools(scaling={"kind": "hpa", "triggers": SIGNALS})),
+    "tensorrt-llm-all-signals": both(engine("tensorrt-llm"), pools(scaling={"triggers": SIGNALS})),
+    "three-engines": both(engine("tensorrt-llm", "llama-70b"), engine("sglang", "llama-8b"), gateway(**LIMITS)),
     "only-embeddings": lambda data: data.update(models={"bge": data["models"]["bge"]}),
 }
 

@@ -170,7 +170,7 @@ def test_gpu_memory_and_devices_are_guaranteed() -> None:
 
 def test_replicas_that_share_a_node_share_its_interfaces() -> None:
     """32 EFA interfaces over three replicas of a node are 10 each; 2560 huge pages of 2 MiB are 853 each = 1706 MiB."""
-    plan = one_pool(replicas_per_node=3, infrastructure={"efa": {"network_cards": 32, "interfaces": 32}})
+    plan = one_pool(replicas_per_node=3, pod={"gpus": 2}, infrastructure={"efa": {"network_cards": 32, "interfaces": 32}})
     limits = pods(plan, "m-aggregated")[0]["containers"][0]["resources"]["limits"]
     assert (10, "1706Mi") == (limits["vpc.amazonaws.com/efa"], limits["hugepages-2Mi"])
 
