@@ -39,6 +39,7 @@ COMMANDS: dict[str, str] = {
     "estimate": "Estimate latency and throughput of one replica.",
     "render": "Render the Kubernetes objects of a deployment.",
     "synth": "Write the Terraform configuration of a deployment.",
+    "check": "Judge a deployment by the policy rules.",
     "bootstrap": "Make the bucket for Terraform state.",
     "preflight": "Check the cloud account before an apply.",
     "plan": "Plan what apply would do, and save it.",
