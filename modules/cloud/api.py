@@ -35,7 +35,7 @@ _THROTTLED_CODES = frozenset(
 # botocore's own exceptions, by name so that nothing is imported to know them.
 _CREDENTIAL_ERRORS = frozenset(
     {
-        "ConfigParseError", "CredentialRetrievalError", "InfiniteLoopConfigError", "InvalidConfigError", "NoAuthTokenError", "NoCredentialsError",
+        "ConfigParseError", "CredentialRetrievalError", "InfiniteLoopConfigError", "InvalidConfigError", "MissingDependencyException", "NoAuthTokenError", "NoCredentialsError",
         "PartialCredentialsError", "ProfileNotFound", "SSOError", "SSOTokenLoadError", "TokenRetrievalError", "UnauthorizedSSOTokenError",
     }
 )  # fmt: skip
@@ -125,7 +125,6 @@ class Api:
             if (service, region) not in self._clients:
                 from botocore.config import Config  # type: ignore[import-untyped]
 
-                # A double may live on plain http; AWS itself never does.
                 config = Config(
                     retries={"mode": "standard", "total_max_attempts": _ATTEMPTS}, connect_timeout=_CONNECT_S, read_timeout=_READ_S, max_pool_connections=32
                 )
@@ -146,9 +145,12 @@ class _Translated:
 
     def __exit__(self, kind: type[BaseException] | None, err: BaseException | None, trace: object) -> None:
         from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError  # type: ignore[import-untyped]
+        from botocore.parsers import ResponseParserError
 
         if isinstance(err, ClientError):
             raise self._refused(err) from err
+        if isinstance(err, ResponseParserError):
+            raise CallFailedError("unreachable", self.action, "the answer is not from AWS; does a proxy stand between?", region=self.region) from err
         if isinstance(err, BotoCoreError) and not isinstance(err, ParamValidationError):
             credentials = type(err).__name__ in _CREDENTIAL_ERRORS
             raise CallFailedError("credentials" if credentials else "unreachable", self.action, _one_line(str(err)), region=self.region) from err

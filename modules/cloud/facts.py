@@ -15,11 +15,17 @@ PRICE_LIST_REGION = "us-east-1"
 
 # SSM public parameters with the id of the newest image for a Kubernetes version. Source: EKS user guide, "Retrieve recommended
 # Amazon Linux AMI IDs" and "Retrieve recommended Bottlerocket AMI IDs" (read 2026-12-01).
+_AL2023 = "/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/"
+_BOTTLEROCKET = "/aws/service/bottlerocket/aws-k8s-{version}"
 _IMAGES = {
-    "AL2023_x86_64_NVIDIA": "/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/x86_64/nvidia/recommended/image_id",
-    "AL2023_x86_64_STANDARD": "/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/x86_64/standard/recommended/image_id",
-    "BOTTLEROCKET_x86_64": "/aws/service/bottlerocket/aws-k8s-{version}/x86_64/latest/image_id",
-    "BOTTLEROCKET_x86_64_NVIDIA": "/aws/service/bottlerocket/aws-k8s-{version}-nvidia/x86_64/latest/image_id",
+    "AL2023_ARM_64_NVIDIA": f"{_AL2023}arm64/nvidia/recommended/image_id",
+    "AL2023_ARM_64_STANDARD": f"{_AL2023}arm64/standard/recommended/image_id",
+    "AL2023_x86_64_NVIDIA": f"{_AL2023}x86_64/nvidia/recommended/image_id",
+    "AL2023_x86_64_STANDARD": f"{_AL2023}x86_64/standard/recommended/image_id",
+    "BOTTLEROCKET_ARM_64": f"{_BOTTLEROCKET}/arm64/latest/image_id",
+    "BOTTLEROCKET_ARM_64_NVIDIA": f"{_BOTTLEROCKET}-nvidia/arm64/latest/image_id",
+    "BOTTLEROCKET_x86_64": f"{_BOTTLEROCKET}/x86_64/latest/image_id",
+    "BOTTLEROCKET_x86_64_NVIDIA": f"{_BOTTLEROCKET}-nvidia/x86_64/latest/image_id",
 }
 # EC2 counts vCPUs by the letters that open a type's name; what is not here is counted elsewhere (Inf, Trn, F, X, ...).
 _STANDARD = frozenset("acdhimrtz")

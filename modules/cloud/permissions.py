@@ -121,8 +121,6 @@ def _conditions(row: Json, scope: Scope) -> Json:
     found: Json = {}
     if row.get("owned"):
         found["StringEquals"] = {f"aws:ResourceTag/{k}": v for k, v in sorted(scope.tags.items())}
-    if row.get("regional"):
-        found.setdefault("StringEquals", {})["aws:RequestedRegion"] = scope.region
     if row.get("conditions"):
         found |= row["conditions"]
     return found

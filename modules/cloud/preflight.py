@@ -84,10 +84,11 @@ def preflight(
         findings += _run(site, checks, deadline, check_limit_s, lambda done: progress(len(FIRST) + done, total))
     progress(total, total)
     counts = Counts(**{s: sum(f.severity == s for f in findings) for s in ("blocker", "warning", "unknown", "ok")})
+    # Who could not be identified in time has had nothing checked.
+    blocked = counts.blocker > 0 or site.account is None
     return PreflightResult(
-        name=plan.name, environment=plan.environment, region=plan.cloud.region, account=site.account, blocked=counts.blocker > 0, counts=counts,
-        findings=tuple(findings),
-    )  # fmt: skip
+        name=plan.name, environment=plan.environment, region=plan.cloud.region, account=site.account, blocked=blocked, counts=counts, findings=tuple(findings)
+    )
 
 
 def _run(site: Site, checks: Sequence[Check], deadline: float, check_limit_s: float, progress: Callable[[int], None]) -> list[Finding]:

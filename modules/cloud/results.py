@@ -38,7 +38,7 @@ class Counts(Part):
 
 
 class PreflightResult(Part):
-    """Everything that was found before an apply; `blocked` when at least one finding blocks it."""
+    """Everything that was found before an apply; `blocked` when a finding blocks it or nobody could be identified."""
 
     name: str
     environment: str

@@ -18,8 +18,8 @@ from moto.s3.models import s3_backends
 from werkzeug.wrappers import Request, Response
 
 _IMAGE = re.compile(
-    r"/aws/service/(eks/optimized-ami/(?P<al>1\.\d+)/amazon-linux-2023/x86_64/(standard|nvidia)/recommended/image_id"
-    r"|bottlerocket/aws-k8s-(?P<br>1\.\d+)(-nvidia)?/x86_64/latest/image_id)"
+    r"/aws/service/(eks/optimized-ami/(?P<al>1\.\d+)/amazon-linux-2023/(x86_64|arm64)/(standard|nvidia)/recommended/image_id"
+    r"|bottlerocket/aws-k8s-(?P<br>1\.\d+)(-nvidia)?/(x86_64|arm64)/latest/image_id)"
 )
 # Version -> (released, end of standard support, end of extended support).
 _CALENDAR = {

@@ -9,7 +9,7 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -51,7 +51,9 @@ class _Raw:
 
 @dataclass
 class AwsDouble:
-    """A running double. `fails` is action -> (how, how often), `slow` action -> seconds, `called` every action in order."""
+    """A running double. `fails` is action -> (how, how often), `slow` action -> seconds, `called` every action in order,
+    `sent` the last body of each, `heard` the number of calls that reached the double, from whomever.
+    """
 
     market: Market = field(default_factory=Market)
     account: Account = field(default_factory=Account)
@@ -59,11 +61,20 @@ class AwsDouble:
     fails: dict[str, tuple[str, int]] = field(default_factory=dict)
     slow: dict[str, float] = field(default_factory=dict)
     called: list[str] = field(default_factory=list)
+    sent: dict[str, bytes] = field(default_factory=dict)
     url: str = ""
+    heard: int = 0
 
     def start(self) -> Self:
         moto = DomainDispatcherApplication(create_backend_app)
-        application = BucketOwners(Fakes(moto, {**self.market.fakes(), **self.account.fakes()}))
+        fakes = BucketOwners(Fakes(moto, {**self.market.fakes(), **self.account.fakes()}))
+
+        def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+            # Calls that name no account (those of a command) are of this test's.
+            self.heard += 1
+            environ.setdefault("HTTP_X_MOTO_ACCOUNT_ID", self.number)
+            return fakes(environ, start_response)
+
         self._server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=_Quiet)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -89,7 +100,10 @@ class AwsDouble:
         return self.sessions(number)().client(service, region_name=region)
 
     def _before(self, model: Any, params: dict[str, Any], number: str) -> None:
-        self.called.append(_action(model.service_model.signing_name, model.name))
+        action = _action(model.service_model.signing_name, model.name)
+        self.called.append(action)
+        if isinstance(params.get("body"), bytes):
+            self.sent[action] = params["body"]
         params["headers"]["x-moto-account-id"] = number
 
     def _send(self, request: Any, event_name: str, **more: object) -> AWSResponse | None:
@@ -119,6 +133,8 @@ def _action(prefix: str, operation: str) -> str:
 def _body(prefix: str, code: str) -> str:
     if prefix == "ec2":
         return f"<Response><Errors><Error><Code>{code}</Code><Message>not today</Message></Error></Errors></Response>"
+    if prefix == "sts":
+        return f"<ErrorResponse><Error><Code>{code}</Code><Message>not today</Message></Error></ErrorResponse>"
     if prefix == "s3":
         return f"<Error><Code>{code}</Code><Message>not today</Message></Error>"
     return json.dumps({"__type": code, "message": "not today"})
@@ -152,4 +168,5 @@ def ready(double: AwsDouble, **changes: Any) -> DeploymentPlan:
     for part in data["models"]["llama-8b"]["pools"]["aggregated"]["purchase"]:
         # AWS scores fewer than three types low.
         part["instance_types"] = ["g6.2xlarge", "g6.4xlarge", "g6.8xlarge"]
+    data["models"]["llama-405b"]["pools"]["aggregated"]["purchase"][0]["nodes"] = {"min": 2, "steady": 2, "max": 4}
     return DeploymentPlan.model_validate({**data, **changes})

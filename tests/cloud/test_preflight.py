@@ -162,7 +162,7 @@ def test_a_hanging_call_does_not_keep_the_program_alive() -> None:
         "from inferform.cloud.preflight import preflight, Check\n"
         "d = AwsDouble().start(); p = ready(d)\n"
         "def look(site):\n    time.sleep(60)\n    yield\n"
-        "r = preflight(p, d.sessions(), now=NOW, check_limit_s=0.5, checks=[Check('TST001', 'Hanging', look)])\n"
+        "r = preflight(p, d.sessions(), now=NOW, check_limit_s=5, checks=[Check('TST001', 'Hanging', look)])\n"
         "print(r.counts.unknown)\n"
     )
     start = time.monotonic()
@@ -198,6 +198,14 @@ def test_without_an_answer_at_all_nothing_else_is_asked() -> None:
     result = preflight(plan, factory, 30, now=NOW, check_limit_s=20)
     assert [("IDN001", "blocker")] == [(f.id, f.severity) for f in result.findings]
     assert result.account is None
+    assert result.blocked
+
+
+def test_an_identity_that_comes_too_late_blocks(aws: AwsDouble) -> None:
+    """Where AWS does not say in time who calls, nothing was checked, so nothing may go on."""
+    aws.slow["sts:GetCallerIdentity"] = 6
+    result = run(aws, ready(aws), check_limit_s=1)
+    assert [("IDN001", "unknown")] == [(f.id, f.severity) for f in result.findings]
     assert result.blocked
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from inferform.cloud.api import CallFailedError
 from inferform.cloud.check import Answer, Check, shell
 from inferform.cloud.facts import image_parameter
-from inferform.cloud.site import Site
+from inferform.cloud.site import Group, Site
 
 _SYSTEM_IMAGE = "AL2023_x86_64_STANDARD"
 
@@ -15,11 +15,11 @@ _SYSTEM_IMAGE = "AL2023_x86_64_STANDARD"
 def _images(site: Site) -> Iterator[Answer]:
     version, region = site.plan.cloud.kubernetes_version, site.plan.cloud.region
     wanted: dict[str, set[str]] = {_SYSTEM_IMAGE: {"system"}}
-    own: dict[str, set[str]] = {}
+    own: dict[str, list[Group]] = {}
     for group in site.groups():
         nodes = group.pool.infrastructure
         if nodes.ami_id:
-            own.setdefault(nodes.ami_id, set()).add(group.subject)
+            own.setdefault(nodes.ami_id, []).append(group)
         else:
             wanted.setdefault(nodes.ami_type or _kind(nodes.os, nodes.gpus_per_node), set()).add(group.subject)
     paths = {kind: image_parameter(kind, version) for kind in sorted(wanted)}
@@ -42,8 +42,8 @@ def _images(site: Site) -> Iterator[Answer]:
                 "set cloud.kubernetes_version to one that has it, or nodes.os to the other operating system",
                 shell("aws", "ssm", "get-parameter", "--name", path, "--region", region),
             )  # fmt: skip
-    for image, subjects in sorted(own.items()):
-        yield _own_image(site, image, ", ".join(sorted(subjects)))
+    for image, groups in sorted(own.items()):
+        yield _own_image(site, image, groups)
 
 
 def _kind(os: str, gpus: int) -> str:
@@ -52,10 +52,10 @@ def _kind(os: str, gpus: int) -> str:
     return f"{family}{'_NVIDIA' if gpus else plain}"
 
 
-def _own_image(site: Site, image: str, users: str) -> Answer:
+def _own_image(site: Site, image: str, groups: list[Group]) -> Answer:
     region = site.plan.cloud.region
     command = shell("aws", "ec2", "describe-images", "--image-ids", image, "--region", region)
-    subject, needed = f"{image} for {users}", "an available x86_64 image"
+    subject = f"{image} for {', '.join(sorted({g.subject for g in groups}))}"
     fix = f"share or copy the image to {region}, or set nodes.ami_id to one that is there"
     try:
         rows = site.api.call("ec2", "describe_images", ImageIds=[image])["Images"]
@@ -64,14 +64,25 @@ def _own_image(site: Site, image: str, users: str) -> Answer:
             raise
         rows = []
     if not rows:
-        return Answer("blocker", subject, f"not there, or not shared with this account, in {region}", needed, fix, command)
+        return Answer("blocker", subject, f"not there, or not shared with this account, in {region}", "an available image", fix, command)
     row = rows[0]
-    state, arch = str(row.get("State", "available")), str(row.get("Architecture", "x86_64"))
-    if state != "available" or arch != "x86_64":
-        return Answer("blocker", subject, f"{state}, {arch}", needed, fix, command)
-    if row.get("DeprecationTime", "9999") <= site.now.strftime("%Y-%m-%dT%H:%M:%S"):
-        return Answer("warning", subject, f"available, deprecated since {row['DeprecationTime'][:10]}", needed, "build the image anew", command)
+    state, arch = str(row.get("State", "available")), str(row.get("Architecture", ""))
+    if state != "available":
+        return Answer("blocker", subject, f"is {state}", "an available image", fix, command)
+    for kind, architectures in sorted(_architectures(site, groups).items()):
+        if arch not in architectures:
+            return Answer("blocker", subject, f"is for {arch}", f"{' or '.join(architectures)}, as {kind} is", "build the image for that architecture", command)
+    deprecated = str(row.get("DeprecationTime", ""))
+    if deprecated and deprecated <= site.now.strftime("%Y-%m-%dT%H:%M:%S"):
+        return Answer("warning", subject, f"available, deprecated since {deprecated[:10]}", "a current image", "build the image anew", command)
     return Answer("ok", subject, f"available, {arch}")
+
+
+def _architectures(site: Site, groups: list[Group]) -> dict[str, list[str]]:
+    """Architectures that the groups' first instance types run."""
+    kinds = sorted({g.instance_types[0] for g in groups})
+    rows = site.api.listed("ec2", "describe_instance_types", "InstanceTypes", InstanceTypes=kinds)
+    return {str(r["InstanceType"]): list(r["ProcessorInfo"]["SupportedArchitectures"]) for r in rows}
 
 
 CHECKS = (Check("IMG001", "Node images", _images),)

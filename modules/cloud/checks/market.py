@@ -13,7 +13,7 @@ from inferform.plan import HOURS_PER_MONTH
 
 # AWS scores the chance from 1 to 10; it gives low scores to fewer than three types. Source: EC2 user guide, "Spot placement score"
 # (read 2026-12-01).
-_GOOD_SCORE, _LOW_SCORE = 7, 3
+_GOOD_SCORE, _LOW_SCORE, _FEW_TYPES = 7, 3, 3
 # List prices move rarely and in steps; spot prices move every hour.
 _ON_DEMAND_TOLERANCE, _SPOT_TOLERANCE = 0.01, 0.2
 
@@ -41,6 +41,8 @@ def _scores(site: Site) -> Iterator[Answer]:
         found = f"placement score {max(scores)} of 10"
         if max(scores) >= _GOOD_SCORE:
             yield Answer("ok", subject, found, needed)
+        elif len(types) < _FEW_TYPES:
+            yield Answer("warning", subject, found, needed, "AWS scores fewer than three instance types low; allow more types (hardware.instance_types)")
         elif max(scores) > _LOW_SCORE:
             yield Answer("warning", subject, found, needed, "expect waits and interruptions; more instance types or zones raise the score")
         else:
