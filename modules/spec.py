@@ -36,6 +36,12 @@ class Quantization(StrEnum):
     MXFP4 = "mxfp4"
 
 
+class Quality(StrEnum):
+    REFERENCE = "reference"
+    NEAR_LOSSLESS = "near_lossless"
+    SMALL_LOSS = "small_loss"
+
+
 class KvCacheType(StrEnum):
     AUTO = "auto"
     BF16 = "bf16"
@@ -271,6 +277,10 @@ class ModelSpec(Strict):
     engine_version: names.EngineVersion | None = Field(None, description="Engine version; the catalogue's default when left out.", examples=["0.33.0"])
     image: names.Image | None = Field(None, description="Container image with tag or digest; the engine's own when left out.")
     quantization: Quantization = Field(Quantization.AUTO, description="Weight precision; auto chooses by GPU, memory and price.")
+    quality: Quality = Field(
+        Quality.SMALL_LOSS,
+        description="Floor for precisions that auto chooses: reference (as published), near_lossless (8 bits, about 99 % of the scores), small_loss (4 bits too).",
+    )
     kv_cache: KvCacheType = Field(KvCacheType.AUTO, description="KV cache precision; auto keeps the compute type.")
     parallelism: Literal["auto"] | Parallelism = Field("auto", description="auto, or explicit degrees.")
     topology: Literal["auto", "aggregated"] | Disaggregation = Field("auto", description="One kind of replica, or separate prefill and decode.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ from inferform.errors import Problem
 from inferform.plan import HOURS_PER_MONTH
 from inferform.planning.candidates import find, option
 from inferform.planning.infeasible import priced
+from inferform.planning.levers import inside
 from inferform.planning.models import Variant
 from inferform.planning.prepare import Prepared
 from inferform.sizing.layouts import planned
@@ -45,33 +47,24 @@ def exceeded(budget_usd_per_month: float, platform: Platforms, choices: Sequence
         f"budget: the cheapest plan that meets the objectives costs ${total * HOURS_PER_MONTH:,.0f} a month ({plans}; platform ${around * HOURS_PER_MONTH:,.0f}) "
         f"and ${budget_usd_per_month:,.0f} is allowed"
     )
-    ways = [f"raise budget.usd_per_month to {total * HOURS_PER_MONTH:,.0f}"]
-    if len(choices) == 1:
-        prepared, variant = choices[0][0], cheapest[0]
-        left = budget_usd_per_month / HOURS_PER_MONTH - around
-        ways += _inside(prepared, variant, left)
-    else:
-        ways.append("lower the load or the objectives of the dearest model")
-    return Problem(message, "budget.usd_per_month", value=f"{budget_usd_per_month:g}", fix="; ".join(ways))
-
-
-def _inside(prepared: Prepared, variant: Variant, usd_per_hour: float) -> list[str]:
-    """What the money does carry: the load at the objectives, and the best latency at the load."""
-    ways = []
+    ways = [f"raise budget.usd_per_month to {math.ceil(total * HOURS_PER_MONTH):,}"]
+    dearest = max(range(len(choices)), key=lambda at: cheapest[at].usd_per_hour)
+    prepared, variant = choices[dearest][0], cheapest[dearest]
+    others = sum(v.usd_per_hour for at, v in enumerate(cheapest) if at != dearest)
+    left = budget_usd_per_month / HOURS_PER_MONTH - around - others
+    if left <= 0:
+        return Problem(message, "budget.usd_per_month", value=f"{budget_usd_per_month:g}", fix=ways[0])
     if len(variant.options) == 1:
-        opt = next(iter(variant.options.values()))
-        node = opt.usd_per_hour / max(1, sum(p.nodes.steady for p in opt.parts))
-        nodes = int(usd_per_hour / node) if node else 0
-        replicas = nodes // opt.choice.fleet.nodes_per_replica * opt.choice.fleet.replicas_per_node
-        carried = replicas * opt.choice.rate / (1 + prepared.demand.defaults.headroom)
-        if carried > 0:
-            ways.append(f"at the objectives the budget carries {carried:.2g} requests a second on {nodes} x {opt.choice.instance.name}")
-    best = _fastest(prepared, usd_per_hour)
+        of = f"{prepared.name}: " if len(choices) > 1 else ""
+        ways += [f"{of}{way}" for way in inside(prepared, left)]
+    best = _fastest(prepared, left)
     if best is not None:
         ways.append(f"within the budget the best latency at this load: {best}")
     else:
-        ways.append("no fleet within the budget carries this load at any latency")
-    return ways
+        ways.append(
+            f"no fleet for the ${left * HOURS_PER_MONTH:,.0f} a month that are left within the budget carries the load of {prepared.name} at any latency"
+        )
+    return Problem(message, "budget.usd_per_month", value=f"{budget_usd_per_month:g}", fix="; ".join(ways))
 
 
 def _fastest(prepared: Prepared, usd_per_hour: float) -> str | None:

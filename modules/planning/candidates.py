@@ -26,6 +26,8 @@ from inferform.sizing.workload import Demand
 # A GPU worker, the engine's core, the API server and node agents want a core each.
 _LEAST_VCPUS = 4
 _LEAST_MEMORY_BYTES = 15 * 2**30
+# Engines whose expert-parallel ranks are part of one process group, so that a choice of them needs no other settings.
+_EXPERT_PARALLEL_ENGINES = frozenset({"vllm"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def find(prepared: Prepared, demand: Demand, weights: tuple[str, ...], *, ceilin
         return bought if isinstance(bought, str) else sum(part.nodes.steady * (part.usd_per_hour + disk) for part in bought[1])
 
     space = Space(
-        prepared.instances, weights, prepared.degrees, cost, lambda cut: forbidden(prepared, cut), prepared.limits.capacity.warm_standby, ceiling_usd_per_hour
+        prepared.instances, weights, prepared.degrees, cost, lambda cut: forbidden(prepared, cut), prepared.limits.capacity.warm_standby, spreads_experts(prepared), ceiling_usd_per_hour
     )  # fmt: skip
     return search(prepared.model, demand, prepared.engine, space, keep=keep)
 
@@ -82,6 +84,11 @@ def option(prepared: Prepared, choice: Choice) -> Option:
 def root_usd_per_hour(prepared: Prepared) -> float:
     """USD an hour of the root volume of one of the model's nodes."""
     return disk_usd_per_hour(prepared.spec.nodes.root_size, prepared.site.region, prepared.market.book)
+
+
+def spreads_experts(prepared: Prepared) -> bool:
+    """Whether ranks of a replica may hold whole experts: the model has some and the engine lays them out so."""
+    return prepared.model.moe is not None and prepared.settings.engine.name in _EXPERT_PARALLEL_ENGINES
 
 
 def forbidden(prepared: Prepared, cut: Cut) -> tuple[str, str] | None:
@@ -99,7 +106,7 @@ def forbidden(prepared: Prepared, cut: Cut) -> tuple[str, str] | None:
     if cut.weights == "nvfp4" and len(prepared.tiers) > 1 and compute_kind(cut.gpu, "nvfp4") != "native":
         # Without FP4 arithmetic it only saves memory, and awq saves more.
         return "precision", f"{cut.gpu.name} does not compute in FP4; it is chosen on Blackwell only"
-    broken = check_parallelism(prepared.model, tp=cut.tp, pp=cut.pp, ep=prepared.ep, weights=cut.weights, engine_version=settings.version)
+    broken = check_parallelism(prepared.model, tp=cut.tp, pp=cut.pp, ep=cut.ep, weights=cut.weights, engine_version=settings.version)
     if broken:
         return "parallelism", _text(broken[0])
     return None

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from inferform.errors import Problem
 from inferform.plan import HOURS_PER_MONTH
-from inferform.planning.candidates import find, option
+from inferform.planning.candidates import option
+from inferform.planning.levers import possible
 from inferform.planning.prepare import Prepared
 from inferform.sizing.layouts import planned
 from inferform.sizing.search import Choice, Dropped
 from inferform.sizing.workload import Demand
 
 _SHOWN = 4
+_MOST_WAYS = 6
 _WEAKEST = ("TPOT", "TTFT", "throughput", "memory", "count", "precision", "parallelism", "offer", "price")
 
 
@@ -26,7 +27,7 @@ def nothing_fits(prepared: Prepared, dropped: Sequence[Dropped]) -> list[Problem
     for row in sorted(rows, key=lambda row: (row.distance, row.cut, row.instance)):
         first_of.setdefault(row.reason, row)
     examples = "; ".join(f"{row.cut or row.instance}: {row.reason}" for row in list(first_of.values())[:_SHOWN])
-    ways = _ways_out(prepared, binding)
+    ways = _ways_out(prepared, dropped, binding)
     return [
         Problem(
             f"{binding}: no candidate carries {prepared.name}: {examples}",
@@ -66,32 +67,12 @@ def _value(prepared: Prepared, binding: str) -> str | None:
     return None
 
 
-def _ways_out(prepared: Prepared, binding: str) -> list[str]:
-    """The cheapest plan once one constraint is lifted, for each constraint that would help."""
-    ways = []
-    demand = prepared.demand
-    lifted: list[tuple[str, Demand]] = []
-    if demand.tpot_p95_s is not None:
-        lifted.append(("slo.tpot_p95", replace(demand, tpot_p95_s=None)))
-    if demand.ttft_p95_s is not None:
-        lifted.append(("slo.ttft_p95", replace(demand, ttft_p95_s=None)))
-    if len(lifted) > 1:
-        lifted.append(("both objectives", replace(demand, ttft_p95_s=None, tpot_p95_s=None)))
-    for name, loose in lifted if binding in {"TTFT", "TPOT", "throughput"} else []:
-        best = _cheapest(prepared, loose)
-        if best is not None:
-            ways.append(f"without {name}: {priced(prepared, loose, best)}")
-    if binding == "memory":
+def _ways_out(prepared: Prepared, dropped: Sequence[Dropped], binding: str) -> list[str]:
+    """The cheapest plan once one constraint is moved, for each constraint that would help."""
+    ways = [str(way) for way in possible(prepared, dropped, binding)[:_MOST_WAYS]]
+    if binding == "memory" and not ways:
         ways.append("allow larger GPUs or more of them (hardware), a smaller max_model_len, or quantization: auto")
     return ways
-
-
-def _cheapest(prepared: Prepared, demand: Demand) -> Choice | None:
-    for weights in prepared.tiers:
-        found = find(prepared, demand, weights) if weights else None
-        if found and found.choices:
-            return found.choices[0]
-    return None
 
 
 def priced(prepared: Prepared, demand: Demand, choice: Choice) -> str:

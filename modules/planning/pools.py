@@ -61,7 +61,7 @@ def plan_pool(prepared: Prepared, demand: Demand, option: Option, role: str, *, 
     plan = PoolPlan(
         role=role, instance_type=instance.name, gpu=cut.gpu.name if instance.gpu else None, gpu_memory_bytes=fit.memory.device_memory_bytes if instance.gpu else 0,
         compute_capability=cut.gpu.compute_capability, nodes=nodes, replicas=counted.replicas, nodes_per_replica=fleet.nodes_per_replica,
-        replicas_per_node=fleet.replicas_per_node, tp=cut.tp, pp=cut.pp, dp=choice.dp, ep=prepared.ep, max_model_len=prepared.engine.max_model_len,
+        replicas_per_node=fleet.replicas_per_node, tp=cut.tp, pp=cut.pp, dp=choice.dp, ep=cut.ep, max_model_len=prepared.engine.max_model_len,
         max_num_seqs=fit.max_num_seqs, max_num_batched_tokens=fit.max_num_batched_tokens, gpu_memory_utilization=prepared.engine.utilization,
         kv_cache_tokens=fit.memory.kv_cache_tokens, ttft_ms=milliseconds(shown_ttft), tpot_ms=milliseconds(shown_tpot),
         requests_per_s=round(choice.rate, 4), output_tokens_per_s=round(choice.rate * demand.output.mean, 2), concurrency=round(best.concurrency * choice.dp, 2),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from inferform.catalog.gpus import find_gpu
 from inferform.catalog.instances import cpu_instances, find_instance, gpu_instances
@@ -17,6 +17,7 @@ from inferform.planning.settings import Settings, settle
 from inferform.sizing.layouts import Engine
 from inferform.sizing.memory import own_weights
 from inferform.sizing.parallelism import check_parallelism
+from inferform.sizing.precision import WEIGHTS, accuracy_class, at_least
 from inferform.sizing.queueing import Lengths
 from inferform.sizing.search import Degrees
 from inferform.sizing.workload import EMBED_TTFT_P95_S, PROFILES, Demand, context_length
@@ -26,6 +27,8 @@ from inferform.spec import Capacity, DeploymentSpec, ModelSpec, Parallelism, Qua
 UTILIZATION = 0.90
 # Encoders below this run well on CPU.
 _SMALL_ENCODER_PARAMS = 1_500_000_000
+# Engines that run 8-bit integer checkpoints with 8-bit arithmetic.
+_INT8_ENGINES = frozenset({"vllm", "sglang"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,6 @@ class Prepared:
     demand: Demand
     engine: Engine
     degrees: Degrees | None
-    ep: int
     tiers: tuple[tuple[str, ...], ...]
     instances: tuple[Instance, ...]
     market: Market
@@ -102,8 +104,7 @@ def prepare(name: str, spec: ModelSpec, deployment: DeploymentSpec, book: PriceB
     merged = settings.spec
     demand = _demand(merged, task)
     engine, notes = _engine(merged, model, settings, demand, task=task, field=field, problems=problems)
-    degrees, ep = _degrees(merged, model, settings, field, problems)
-    engine = replace(engine, dp=degrees.dp if degrees else 1, ep=ep)
+    degrees = _degrees(merged, model, settings, field, problems)
     capacity: Capacity = merged.capacity or deployment.capacity
     scaling: Scaling = merged.scaling or deployment.scaling
     market = Market(deployment.cloud.region, capacity, latency_sensitive=demand.defaults.latency_sensitive, book=book)
@@ -115,7 +116,7 @@ def prepare(name: str, spec: ModelSpec, deployment: DeploymentSpec, book: PriceB
     limits = Limits(capacity, scaling, spare=demand.defaults.latency_sensitive and merged.nodes.autoscaled)
     site = Site(deployment.cloud.region, deployment.cloud.zones, deployment.cloud.kubernetes_version)
     return Prepared(
-        name, merged, model, task, settings, demand, engine, degrees, ep, tiers, instances, market, limits, site,
+        name, merged, model, task, settings, demand, engine, degrees, tiers, instances, market, limits, site,
         deployment.gateway.streaming and task == "generate", (*settings.notes, *notes),
     )  # fmt: skip
 
@@ -199,10 +200,10 @@ def _engine(
     return engine, tuple(notes)
 
 
-def _degrees(spec: ModelSpec, model: Model, settings: Settings, field: str, problems: list[Problem]) -> tuple[Degrees | None, int]:
+def _degrees(spec: ModelSpec, model: Model, settings: Settings, field: str, problems: list[Problem]) -> Degrees | None:
     """Explicit degrees, checked against the model and the widest node that may be used (FC-01, FC-02)."""
     if not isinstance(spec.parallelism, Parallelism):
-        return None, 1
+        return None
     given = spec.parallelism
     nodes = [i for i in gpu_instances() if not spec.hardware.instance_types or i.name in spec.hardware.instance_types]
     widest = max((i.gpu_count for i in nodes), default=8)
@@ -224,7 +225,7 @@ def _degrees(spec: ModelSpec, model: Model, settings: Settings, field: str, prob
                 legal=("1", str(given.tp * given.dp)),
             )
         )  # fmt: skip
-    return Degrees(given.tp, given.pp, given.dp), given.ep
+    return Degrees(given.tp, given.pp, given.dp, given.ep)
 
 
 def _instances(spec: ModelSpec, field: str, *, on_cpu: bool, problems: list[Problem]) -> tuple[Instance, ...]:
@@ -260,13 +261,14 @@ def _instances(spec: ModelSpec, field: str, *, on_cpu: bool, problems: list[Prob
 
 
 def _tiers(spec: ModelSpec, model: Model, settings: Settings, field: str, *, on_cpu: bool, problems: list[Problem]) -> tuple[tuple[str, ...], ...]:
-    """Precisions to try by preference (requirements A4).
+    """Precisions to try by preference (requirements A4), none below the spec's quality floor.
 
     First what the published checkpoint gives, as it is or quantized by the engine while loading; then precisions that need
-    another checkpoint. A named precision is the only one tried.
+    another checkpoint. A named precision is the only one tried. The checkpoint as published meets every floor.
     """
     own = own_weights(model)
     quantized = model.quantization is not None
+    floor = spec.quality.value
     if spec.quantization is not Quantization.AUTO:
         asked = spec.quantization.value
         if quantized and asked != own and not (asked in {"bf16", "fp16"} and own in {"bf16", "fp16"}):
@@ -279,6 +281,16 @@ def _tiers(spec: ModelSpec, model: Model, settings: Settings, field: str, *, on_
                     fix="name the source of an unquantized checkpoint",
                 )
             )
+        elif asked != own and not at_least(asked, floor):
+            problems.append(
+                Problem(
+                    f"is of class {accuracy_class(asked)}, below the quality floor {floor}",
+                    f"{field}.quantization",
+                    value=asked,
+                    legal=("auto", *(w for w in WEIGHTS if at_least(w, floor))),
+                    fix=f"choose one of these, or set quality to {accuracy_class(asked)}",
+                )
+            )
         return ((asked,),)
     if on_cpu:
         return (("bf16",),)
@@ -288,5 +300,6 @@ def _tiers(spec: ModelSpec, model: Model, settings: Settings, field: str, *, on_
         return (("bf16", "fp16"),)
     engine, version = settings.engine, settings.version
     first = ["bf16", "fp16", *(["fp8"] if engine.online_quantization(version, "fp8") else [])]
-    second = [w for w in ("nvfp4", "awq") if engine.online_quantization(version, w) is None]
-    return (tuple(first), tuple(second))
+    eight_bit = ["fp8", *(["int8"] if engine.name in _INT8_ENGINES else [])]
+    second = [w for w in (*eight_bit, "nvfp4", "awq") if w not in first and engine.online_quantization(version, w) is None]
+    return tuple(tuple(w for w in tier if at_least(w, floor)) for tier in (first, second))

@@ -31,13 +31,14 @@ class Source:
 
 
 class Market:
-    """What one model's pools may buy in a region, and what it costs."""
+    """What one model's pools may buy in a region, and what it costs. `stand_ins`: the on-demand price counts where another is not known."""
 
-    def __init__(self, region: str, capacity: Capacity, *, latency_sensitive: bool, book: PriceBook = LISTED):
+    def __init__(self, region: str, capacity: Capacity, *, latency_sensitive: bool, book: PriceBook = LISTED, stand_ins: bool = True):
         self.region = region
         self.capacity = capacity
         self.latency_sensitive = latency_sensitive
         self.book = book
+        self.stand_ins = stand_ins
 
     def problems(self, field: str) -> Iterator[Problem]:
         """Purchase lists that cannot be used at all, whatever is bought."""
@@ -76,6 +77,8 @@ class Market:
             priced = _priced(instance, self.region, source.kind, self.book)
             if isinstance(priced, str):
                 return priced
+            if priced[1] and not self.stand_ins:
+                return f"no {source.kind.value} price is known in {self.region}"
             found.append(Source(source.kind, source.min_nodes, source.max_nodes, source, *priced))
         return tuple(found)
 

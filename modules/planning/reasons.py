@@ -74,7 +74,10 @@ def _precision(prepared: Prepared, choice: Choice, tier: int) -> str:
 def _parallelism(prepared: Prepared, choice: Choice) -> str:
     cut, instance = choice.fit.cut, choice.instance
     if prepared.degrees is not None:
-        return f"TP {cut.tp}, PP {cut.pp}, DP {choice.dp}: asked for in the spec"
+        return f"TP {cut.tp}, PP {cut.pp}, DP {cut.dp}, EP {cut.ep}: asked for in the spec"
+    if cut.ep > 1:
+        attention = f"attention on {cut.dp} data-parallel ranks of TP {cut.tp}" if cut.dp > 1 else f"attention over TP {cut.tp}"
+        return f"{cut.degrees}: whole experts on each of {cut.ep} GPUs carry more a replica than experts cut in pieces, with {attention}; all inside one NVLink domain"
     if choice.fleet.nodes_per_replica > 1:
         return f"TP {cut.tp} inside a node and PP {cut.pp} over {choice.fleet.nodes_per_replica} nodes: one node does not hold the model"
     if cut.tp > 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal, cast
 
 from inferform.catalog.types import Gpu, Model
@@ -12,7 +13,7 @@ from inferform.sizing.cpu import VENDOR, cpu_costs, cpu_memory
 from inferform.sizing.memory import MemoryRequest
 from inferform.sizing.memory_constants import EngineName
 from inferform.sizing.performance import host_s
-from inferform.sizing.queueing import Z99, Limits, Point, decode_s, highest_rate, open_loop, prompt_cost
+from inferform.sizing.queueing import Z95, Z99, Limits, Point, decode_s, highest_rate, open_loop, prompt_cost
 from inferform.sizing.roofline import Layout, Link, StepCosts, step_costs, step_s
 from inferform.sizing.room import memory_of
 from inferform.sizing.workload import Demand
@@ -22,6 +23,10 @@ SEQUENCE_STEPS = (8, 16, 32, 64, 128, 256, 512, 1024)
 STEP_TOKENS = (8192, 4096, 2048)
 # A step full of prompt tokens holds every running stream for its length; longer than this is felt as a stall.
 _STALL_S = 0.25
+# A batch limit that carries less than this much more is not looked at: rates are found to one percent.
+_WORTH = 1.01
+# Running sequences above this share of max_num_seqs are held back by it.
+_FULL = 0.97
 
 MissKind = Literal["parallelism", "precision", "memory", "TTFT", "TPOT", "throughput"]
 
@@ -40,13 +45,14 @@ class Engine:
     enforce_eager: bool
     chunked_prefill: bool
     prefix_caching: bool
-    dp: int = 1
-    ep: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A replica's GPUs and precision. `hop_bytes_per_s` is the link between pipeline stages."""
+    """A replica's GPUs and precision. `hop_bytes_per_s` is the link between pipeline stages.
+
+    `dp` ranks hold the attention of different requests; with `ep` above 1 they share the experts, whole ones on each rank.
+    """
 
     gpu: Gpu
     link: Link
@@ -54,9 +60,16 @@ class Cut:
     pp: int
     weights: str
     hop_bytes_per_s: float
+    dp: int = 1
+    ep: int = 1
+
+    @property
+    def degrees(self) -> str:
+        """`TP 8 PP 2`: the degrees above 1, and always TP."""
+        return " ".join(f"{name} {value}" for name, value in (("TP", self.tp), ("PP", self.pp), ("DP", self.dp), ("EP", self.ep)) if value > 1 or name == "TP")
 
     def __str__(self) -> str:
-        return f"{self.gpu.name} {self.weights} TP {self.tp}" + (f" PP {self.pp}" if self.pp > 1 else "")
+        return f"{self.gpu.name} {self.weights} {self.degrees}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +96,37 @@ class Miss:
 
 
 def evaluate(model: Model, demand: Demand, engine: Engine, cut: Cut) -> Fit | Miss:
-    """What one replica of this cut carries inside the objectives, or why it cannot be used."""
+    """What one replica (one data-parallel rank) of this cut carries inside the objectives, or why it cannot be used.
+
+    How much load there is does not matter to what one replica carries, so searches for other loads find the answer again.
+    """
+    return _evaluate(model, replace(demand, requests_per_s=1.0, burst=1.0), engine, cut)
+
+
+@lru_cache(maxsize=8192)
+def _evaluate(model: Model, demand: Demand, engine: Engine, cut: Cut) -> Fit | Miss:
+    """The best of the batch limits.
+
+    The batch limits are part of the choice: of the step budgets that do not stall running streams, and of the numbers of
+    sequences that engines capture graphs for, those with the highest rate.
+    """
     costs = _costs(model, engine, cut)
-    step_tokens = _step_tokens(costs, demand, engine)
+    best: Fit | None = None
+    nearest: Miss | None = None
+    for step_tokens in _step_budgets(costs, demand, engine):
+        found = _with_budget(model, demand, engine, cut, costs=costs, step_tokens=step_tokens, known=best)
+        if isinstance(found, Fit):
+            best = found
+        elif found is not None and (nearest is None or found.distance < nearest.distance):
+            nearest = found
+    if best is not None:
+        return best
+    assert nearest is not None
+    return nearest
+
+
+def _with_budget(model: Model, demand: Demand, engine: Engine, cut: Cut, *, costs: StepCosts, step_tokens: int, known: Fit | None) -> Fit | Miss | None:
+    """The best with one step budget; None when it is no better than what is known."""
     sequences = min(engine.max_num_seqs or demand.defaults.sequences, step_tokens)
     memory = _memory(model, engine, cut, sequences, step_tokens)
     if (miss := _memory_miss(engine, cut, memory)) is not None:
@@ -93,17 +134,44 @@ def evaluate(model: Model, demand: Demand, engine: Engine, cut: Cut) -> Fit | Mi
     limits = Limits(sequences, step_tokens, _room(memory))
     load = demand.load(prefix_caching=engine.prefix_caching)
     outside = host_s(engine.name)
+    if known is not None and not _carries(costs, limits, demand, engine, known.best.requests_per_s * _WORTH):
+        return None
     best = highest_rate(costs, limits, load, ttft_p95_s=demand.ttft_p95_s, tpot_p95_s=demand.tpot_p95_s, host_s=outside)
     if best is None:
         return _latency_miss(costs, limits, demand, engine, cut)
     if engine.max_num_seqs is None:
+        while (wider := _next_step(limits.sequences)) <= step_tokens and best.concurrency + Z95 * math.sqrt(best.concurrency) > limits.sequences * _FULL:
+            memory_then = _memory(model, engine, cut, wider, step_tokens)
+            limits_then = replace(limits, sequences=wider, kv_tokens=_room(memory_then))
+            if not memory_then.fits or not _carries(costs, limits_then, demand, engine, best.requests_per_s * _WORTH):
+                break
+            better = highest_rate(costs, limits_then, load, ttft_p95_s=demand.ttft_p95_s, tpot_p95_s=demand.tpot_p95_s, host_s=outside)
+            if better is None or better.requests_per_s <= best.requests_per_s:
+                break
+            best, memory, limits = better, memory_then, limits_then
         most = best.concurrency + Z99 * math.sqrt(best.concurrency)
         sequences = min(step_tokens, next((step for step in SEQUENCE_STEPS if step >= most), SEQUENCE_STEPS[-1]))
         resized = _memory(model, engine, cut, sequences, step_tokens)
         if resized.fits:
             memory = resized
             limits = replace(limits, sequences=sequences, kv_tokens=_room(memory))
+    if known is not None and best.requests_per_s <= known.best.requests_per_s:
+        return None
     return Fit(cut, costs, limits, memory, limits.sequences, step_tokens, best)
+
+
+def _next_step(sequences: int) -> int:
+    """The next larger batch that engines capture graphs for; beyond the largest, none that would fit a step."""
+    return next((step for step in SEQUENCE_STEPS if step > sequences), STEP_TOKENS[0] + 1)
+
+
+def _carries(costs: StepCosts, limits: Limits, demand: Demand, engine: Engine, requests_per_s: float) -> bool:
+    """Whether a replica carries this rate inside the objectives: one look instead of the search for the highest rate."""
+    point = open_loop(costs, limits, demand.load(prefix_caching=engine.prefix_caching), requests_per_s=requests_per_s, host_s=host_s(engine.name))
+    if point is None:
+        return False
+    ttft, tpot = demand.ttft_p95_s, demand.tpot_p95_s
+    return (ttft is None or point.ttft.p95 <= ttft) and (tpot is None or point.tpot.p95 <= tpot)
 
 
 def planned(fit: Fit, demand: Demand, engine: Engine, requests_per_s: float) -> Point:
@@ -130,8 +198,8 @@ def _costs(model: Model, engine: Engine, cut: Cut) -> StepCosts:
     if cut.gpu.vendor == VENDOR:
         return cpu_costs(model, cut.gpu)
     # Ranks that share no experts are replicas of their own, whatever their number.
-    dp = engine.dp if engine.ep > 1 else 1
-    layout = Layout(cut.gpu, cut.link, cut.tp, cut.pp, cut.weights, engine.kv_cache, engine.name, cut.hop_bytes_per_s, dp=dp, ep=engine.ep)
+    dp = cut.dp if cut.ep > 1 else 1
+    layout = Layout(cut.gpu, cut.link, cut.tp, cut.pp, cut.weights, engine.kv_cache, engine.name, cut.hop_bytes_per_s, dp=dp, ep=cut.ep)
     return step_costs(model, layout)
 
 
@@ -140,7 +208,7 @@ def _memory(model: Model, engine: Engine, cut: Cut, sequences: int, step_tokens:
         return cpu_memory(model, cut.gpu, step_tokens=step_tokens, sequences=sequences)
     return memory_of(
         MemoryRequest(
-            model=model, gpu=cut.gpu, tp=cut.tp, pp=cut.pp, dp=engine.dp, ep=engine.ep, weights=cut.weights, kv_cache=engine.kv_cache, gpu_memory_utilization=engine.utilization,
+            model=model, gpu=cut.gpu, tp=cut.tp, pp=cut.pp, dp=cut.dp, ep=cut.ep, weights=cut.weights, kv_cache=engine.kv_cache, gpu_memory_utilization=engine.utilization,
             max_model_len=engine.max_model_len, max_num_seqs=sequences, max_num_batched_tokens=step_tokens, enforce_eager=engine.enforce_eager,
             engine=cast(EngineName, engine.name), engine_version=engine.version, interconnect=cut.link if cut.tp > 1 else None, whole_card=True,
         )
@@ -152,19 +220,21 @@ def _room(memory: MemoryPlan) -> float:
     return float(memory.kv_cache_tokens) if memory.kv_cache_bytes_per_token else math.inf
 
 
-def _step_tokens(costs: StepCosts, demand: Demand, engine: Engine) -> int:
-    """Token budget of a step: the largest whose full step does not stall running streams, the whole context without chunking (FC-19)."""
+def _step_budgets(costs: StepCosts, demand: Demand, engine: Engine) -> tuple[int, ...]:
+    """Token budgets of a step to try, widest first: those whose full step does not stall running streams, the whole context without
+    chunking (FC-19)."""
     if engine.max_num_batched_tokens is not None:
-        return engine.max_num_batched_tokens
+        return (engine.max_num_batched_tokens,)
     if not engine.chunked_prefill:
-        return max(STEP_TOKENS[0], engine.max_model_len)
+        return (max(STEP_TOKENS[0], engine.max_model_len),)
     if demand.tpot_p95_s is None:
-        return STEP_TOKENS[0]
+        return STEP_TOKENS
     stall = max(_STALL_S, 5 * demand.tpot_p95_s)
-    for tokens in STEP_TOKENS[:-1]:
-        if step_s(costs, decode=8, context=demand.prompt.mean, prompt=tokens, prompt_context=demand.prompt.mean / 2, prompts=1) * costs.stages <= stall:
-            return tokens
-    return STEP_TOKENS[-1]
+
+    def full_s(tokens: int) -> float:
+        return step_s(costs, decode=8, context=demand.prompt.mean, prompt=tokens, prompt_context=demand.prompt.mean / 2, prompts=1) * costs.stages
+
+    return tuple(tokens for tokens in STEP_TOKENS[:-1] if full_s(tokens) <= stall) + STEP_TOKENS[-1:]
 
 
 def _memory_miss(engine: Engine, cut: Cut, memory: MemoryPlan) -> Miss | None:

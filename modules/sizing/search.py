@@ -1,8 +1,9 @@
 """The cheapest way to carry one model's traffic: instance type x layout x precision, exhaustive with sound pruning.
 
 Candidates are tried from the cheapest node up. A candidate whose fewest nodes already cost more than the best one found cannot
-win, so it is not evaluated; every other one is. Ties go to fewer nodes, then to the precision closer to the checkpoint, then to
-fewer GPUs, then by name; where people wait, two replicas go before one.
+win, so it is not evaluated; every other one is. At the same price, where people wait, two replicas go before one; then fewer
+nodes win, then the precision closer to the checkpoint, then fewer GPUs a replica, then fewer ranks with experts of their own,
+then the name.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class Degrees:
     tp: int
     pp: int
     dp: int
+    ep: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,10 @@ class Fleet:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What may be tried. `cost` prices a fleet an hour or says why it cannot be had; `check` says what forbids a cut before it is evaluated."""
+    """What may be tried. `cost` prices a fleet an hour or says why it cannot be had; `check` says what forbids a cut before it is evaluated.
+
+    `spread_experts`: the engine can lay whole experts on the ranks of a replica, and the model has experts.
+    """
 
     instances: tuple[Instance, ...]
     weights: tuple[str, ...]
@@ -53,6 +58,7 @@ class Space:
     cost: Callable[[Instance, Fleet], float | str]
     check: Callable[[Cut], tuple[str, str] | None]
     warm_standby: int = 0
+    spread_experts: bool = False
     ceiling_usd_per_hour: float = math.inf
 
 
@@ -62,9 +68,13 @@ class Choice:
 
     instance: Instance
     fit: Fit
-    dp: int
     fleet: Fleet
     usd_per_hour: float
+
+    @property
+    def dp(self) -> int:
+        """Data-parallel ranks of a replica."""
+        return self.fit.cut.dp
 
     @property
     def rate(self) -> float:
@@ -73,9 +83,7 @@ class Choice:
 
     def __str__(self) -> str:
         cut = self.fit.cut
-        pp = f" PP {cut.pp}" if cut.pp > 1 else ""
-        dp = f" DP {self.dp}" if self.dp > 1 else ""
-        return f"{self.fleet.nodes[1]} x {self.instance.name} ({cut.gpu.name}), {cut.weights}, TP {cut.tp}{pp}{dp}"
+        return f"{self.fleet.nodes[1]} x {self.instance.name} ({cut.gpu.name}), {cut.weights}, {cut.degrees}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +111,6 @@ def search(model: Model, demand: Demand, engine: Engine, space: Space, *, keep: 
 
     Shape: one Choice per instance type at most, its cheapest layout.
     """
-    fits: dict[Cut, Fit | Miss] = {}
     choices: list[Choice] = []
     dropped: list[Dropped] = []
     priced = []
@@ -119,7 +126,7 @@ def search(model: Model, demand: Demand, engine: Engine, space: Space, *, keep: 
         if uneven:
             dropped.append(Dropped(instance.name, instance.gpu or "", "", "parallelism", uneven, math.inf))
             continue
-        for cut, dp, nodes in _cuts(instance, space):
+        for cut, nodes in _cuts(instance, space):
             bar = space.ceiling_usd_per_hour
             if keep is not None and len(choices) >= keep:
                 bar = min(bar, sorted(c.usd_per_hour for c in choices)[keep - 1])
@@ -127,12 +134,8 @@ def search(model: Model, demand: Demand, engine: Engine, space: Space, *, keep: 
                 space, cut
             )
             if outcome is None:
-                if cut not in fits:
-                    fits[cut] = evaluate(model, demand, engine, cut)
-                fit = fits[cut]
-                outcome = (
-                    (fit.kind, fit.reason, fit.distance) if isinstance(fit, Miss) else _choice(instance, fit, dp=dp, nodes=nodes, demand=demand, space=space)
-                )
+                fit = evaluate(model, demand, engine, cut)
+                outcome = (fit.kind, fit.reason, fit.distance) if isinstance(fit, Miss) else _choice(instance, fit, nodes=nodes, demand=demand, space=space)
             if isinstance(outcome, Choice):
                 best = outcome if best is None or _order(outcome, demand) < _order(best, demand) else best
             else:
@@ -144,11 +147,11 @@ def search(model: Model, demand: Demand, engine: Engine, space: Space, *, keep: 
     return Found(tuple(choices), tuple(dropped))
 
 
-def _order(choice: Choice, demand: Demand) -> tuple[float, bool, int, int, int, str]:
+def _order(choice: Choice, demand: Demand) -> tuple[float, bool, int, int, int, int, str]:
     """Cheapest first. At the same price: two replicas before one where people wait, then as the module says."""
     cut = choice.fit.cut
     alone = demand.defaults.latency_sensitive and choice.fleet.replicas[1] == 1
-    return (round(choice.usd_per_hour, 6), alone, choice.fleet.nodes[1], _QUALITY[cut.weights], cut.tp * cut.pp * choice.dp, choice.instance.name)
+    return (round(choice.usd_per_hour, 6), alone, choice.fleet.nodes[1], _QUALITY[cut.weights], cut.tp * cut.pp * cut.dp, cut.ep, choice.instance.name)
 
 
 def _uneven(instance: Instance, degrees: Degrees | None) -> str | None:
@@ -163,13 +166,14 @@ def _uneven(instance: Instance, degrees: Degrees | None) -> str | None:
     return None
 
 
-def _cuts(instance: Instance, space: Space) -> Iterator[tuple[Cut, int, int]]:
-    """(cut, data-parallel ranks, nodes of one replica) to try on an instance type.
+def _cuts(instance: Instance, space: Space) -> Iterator[tuple[Cut, int]]:
+    """(cut, nodes of one replica) to try on an instance type.
 
     Tensor parallelism stays inside one NVLink domain (requirements A3): over PCIe, and over nodes, a model is cut into pipeline stages.
+    Data-parallel ranks are tried where they share experts; other ranks are replicas of their own and need no trying.
     """
     if not instance.gpu:
-        yield Cut(cpu_card(instance), "none", 1, 1, "bf16", _PIPELINE_LINK["none"]), 1, 1
+        yield Cut(cpu_card(instance), "none", 1, 1, "bf16", _PIPELINE_LINK["none"]), 1
         return
     gpu = find_gpu(instance.gpu)
     link: Link = instance.interconnect if instance.interconnect != "neuronlink" else "none"
@@ -179,21 +183,25 @@ def _cuts(instance: Instance, space: Space) -> Iterator[tuple[Cut, int, int]]:
             # The checkpoint's own type runs here, so the other 16-bit type is no choice.
             continue
         if space.degrees is not None:
-            tp, pp, dp = space.degrees.tp, space.degrees.pp, space.degrees.dp
+            tp, pp, dp, ep = space.degrees.tp, space.degrees.pp, space.degrees.dp, space.degrees.ep
             nodes = max(1, -(-tp * pp * dp // instance.gpu_count))
             hop = instance.network_bytes_per_s if nodes > 1 else inside
-            yield Cut(gpu, link if tp * dp > 1 else "none", tp, pp, weights, hop), dp, nodes
+            yield Cut(gpu, link if tp * dp > 1 else "none", tp, pp, weights, hop, dp, ep), nodes
             continue
         wired = link in {"nvswitch", "nvlink"}
         tps = [t for t in _powers(instance.gpu_count) if wired or t == 1]
         for tp in tps:
-            yield Cut(gpu, link if tp > 1 else "none", tp, 1, weights, inside), 1, 1
+            yield Cut(gpu, link if tp > 1 else "none", tp, 1, weights, inside), 1
+        for ranks in tps if space.spread_experts else ():
+            for tp in _powers(ranks):
+                if ranks > 1:
+                    yield Cut(gpu, link, tp, 1, weights, inside, ranks // tp, ranks), 1
         for pp in _powers(instance.gpu_count):
             if pp > 1 and not wired:
-                yield Cut(gpu, "none", 1, pp, weights, inside), 1, 1
+                yield Cut(gpu, "none", 1, pp, weights, inside), 1
         if wired and instance.efa_interfaces and instance.gpu_count == max(tps):
             for nodes in range(2, _MOST_NODES_PER_REPLICA + 1):
-                yield Cut(gpu, link, instance.gpu_count, nodes, weights, instance.network_bytes_per_s), 1, nodes
+                yield Cut(gpu, link, instance.gpu_count, nodes, weights, instance.network_bytes_per_s), nodes
 
 
 def _powers(limit: int) -> Sequence[int]:
@@ -214,7 +222,8 @@ def _refused(space: Space, cut: Cut) -> tuple[str, str, float] | None:
     return None if forbidden is None else (*forbidden, 1.0)
 
 
-def _choice(instance: Instance, fit: Fit, *, dp: int, nodes: int, demand: Demand, space: Space) -> Choice | tuple[str, str, float]:
+def _choice(instance: Instance, fit: Fit, *, nodes: int, demand: Demand, space: Space) -> Choice | tuple[str, str, float]:
+    dp = fit.cut.dp
     per_node = max(1, instance.gpu_count // (fit.cut.tp * fit.cut.pp * dp)) if nodes == 1 else 1
     fleet = fleet_for(demand, fit.best.requests_per_s * dp, nodes_per_replica=nodes, replicas_per_node=per_node, warm_standby=space.warm_standby)
     usd = space.cost(instance, fleet)
@@ -222,7 +231,7 @@ def _choice(instance: Instance, fit: Fit, *, dp: int, nodes: int, demand: Demand
         return "count", usd, 1.0
     if usd > space.ceiling_usd_per_hour:
         return "price", f"{fleet.nodes[1]} nodes cost ${usd:,.2f} an hour", usd / space.ceiling_usd_per_hour
-    return Choice(instance, fit, dp, fleet, usd)
+    return Choice(instance, fit, fleet, usd)
 
 
 def fleet_for(demand: Demand, rate: float, *, nodes_per_replica: int, replicas_per_node: int, warm_standby: int) -> Fleet:

@@ -76,21 +76,25 @@ def test_an_impossible_pace_names_tpot() -> None:
     text = refused({"m": model(LARGE, slo={"tpot_p95": "1ms"})})
     assert text.startswith("models.m.slo.tpot_p95: TPOT: no candidate carries m")
     assert re.search(r"TPOT p95 is \d+ ms for a lone request; the objective is 1 ms", text)
-    assert re.search(r"without slo\.tpot_p95: .* for \$[\d,]+ a month", text)
+    told = re.search(r"TPOT p95 ([\d.]+) ms instead of 1 ms: .*? for \$([\d,]+) a month", text)
+    assert told
+    # The spec with the told objective has a plan at the told price.
+    made = plan({"m": model(LARGE, slo={"tpot_p95": f"{told[1]}ms"})})
+    assert made.cost.by_pool["m/aggregated"] * HOURS_PER_MONTH == pytest.approx(float(told[2].replace(",", "")), abs=1)
 
 
 def test_an_impossible_first_token_names_ttft() -> None:
     """One millisecond to the first token."""
     text = refused({"m": model(LARGE, slo={"ttft_p95": "1ms", "tpot_p95": "200ms"})})
     assert "models.m.slo.ttft_p95: TTFT: no candidate carries m" in text
-    assert "without slo.ttft_p95" in text
+    assert re.search(r"TTFT p95 [\d.]+ s instead of 0\.001 s: .* for \$[\d,]+ a month", text)
 
 
 def test_a_model_that_fits_nowhere_names_memory() -> None:
     """405B in 16 bit on cards of 24 GB."""
     text = refused({"m": model("meta-llama/Meta-Llama-3.1-405B", quantization="bf16", hardware={"gpus": ["L4"]})})
     assert "memory: no candidate carries m" in text
-    assert "allow larger GPUs" in text
+    assert re.search(r"any hardware: .* for \$[\d,]+ a month", text)
 
 
 def test_counts_that_hold_too_little_name_their_field() -> None:
@@ -98,6 +102,33 @@ def test_counts_that_hold_too_little_name_their_field() -> None:
     text = refused({"m": model(workload={"peak_rps": 400}, hardware={"instance_types": ["g6.xlarge"]})}, capacity={"max_nodes": 1})
     assert text.startswith("capacity: count:")
     assert "capacity.max_nodes is 1" in text
+    assert re.search(r"as many nodes as it takes: \d+ x g6\.xlarge .* for \$[\d,]+ a month", text)
+
+
+def test_a_load_that_the_budget_carries_is_told_and_can_be_planned() -> None:
+    """`X requests/s instead of 6` names the largest load to two figures: planned with the same budget it fits, a tenth more does not."""
+    text = refused({"qa": CONTRACTS}, budget={"usd_per_month": 12000})
+    told = float(re.search(r"([\d.]+) requests/s instead of 6: .* for \$[\d,]+ a month", text).group(1))  # type: ignore[union-attr]
+
+    def asked(rate: float) -> dict[str, Any]:
+        return {"qa": {**CONTRACTS, "workload": {**CONTRACTS["workload"], "peak_rps": rate}}}
+
+    assert inside(plan(asked(told), budget={"usd_per_month": 12000}))
+    assert "budget" in refused(asked(told * 1.1), budget={"usd_per_month": 12000})
+
+
+def test_a_region_that_has_the_cards_is_named_with_its_price() -> None:
+    """H200 nodes in Ireland are not offered; the nearest relaxations are other hardware there and a region that has them."""
+    text = refused({"m": model(hardware={"instance_types": ["p5en.48xlarge"]})}, cloud={"region": "eu-west-1"})
+    assert "offer: no candidate carries m: p5en.48xlarge: not offered in eu-west-1" in text
+    assert re.search(r"region us-[a-z]+-\d: 1 x p5en\.48xlarge .* for \$[\d,]+ a month", text)
+    assert re.search(r"any hardware: .* for \$[\d,]+ a month", text)
+
+
+def test_of_two_models_the_dearest_is_asked_to_give() -> None:
+    """The load that the money left by the other model carries."""
+    text = refused({"qa": CONTRACTS, "chat": model()}, budget={"usd_per_month": 12000})
+    assert re.search(r"; qa: [\d.]+ requests/s instead of 6: ", text)
 
 
 def test_an_unpriced_region_is_named() -> None:

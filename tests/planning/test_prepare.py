@@ -188,3 +188,28 @@ def test_fc19_without_chunks_a_step_holds_the_context() -> None:
     off = plan({"m": model(chunked_prefill=False, max_model_len=16384)}).models["m"].pools["aggregated"]
     assert off.max_num_batched_tokens >= off.max_model_len
     assert 4096 == plan({"m": model(chunked_prefill=True, max_num_batched_tokens=4096)}).models["m"].pools["aggregated"].max_num_batched_tokens
+
+
+@pytest.mark.parametrize(
+    ("floor", "weights"), [("reference", {"bf16"}), ("near_lossless", {"bf16", "fp8", "int8"}), ("small_loss", {"bf16", "fp8", "int8", "nvfp4", "awq"})]
+)
+def test_no_precision_below_the_quality_floor(floor: str, weights: set[str]) -> None:
+    """auto chooses among precisions of the floor's class and above, however tight the budget."""
+    made = plan({"m": model(LARGE, quality=floor)})
+    assert made.models["m"].weights in weights
+    if floor != "small_loss":
+        text = refused({"m": model(LARGE, quality=floor)}, budget={"usd_per_month": made.cost.usd_per_month * 0.6})
+        assert "budget.usd_per_month" in text
+        assert "quality small_loss with" in text
+
+
+def test_a_named_precision_below_the_floor_is_refused() -> None:
+    """awq with a floor of near_lossless names its class and the precisions that would do."""
+    text = refused({"m": model(LARGE, quantization="awq", quality="near_lossless")})
+    assert "models.m.quantization: is of class small_loss, below the quality floor near_lossless" in text
+    assert "fp8" in text
+
+
+def test_a_published_checkpoint_meets_every_floor() -> None:
+    """gpt-oss is published in mxfp4, so a floor of reference keeps it."""
+    assert "mxfp4" == plan({"m": model("openai/gpt-oss-120b", quality="reference")}).models["m"].weights
