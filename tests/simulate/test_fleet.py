@@ -85,6 +85,17 @@ def test_a_leaving_replica_finishes_its_requests() -> None:
     assert hasty.lost > 1
 
 
+def test_the_counters_of_a_leaving_replica_go_on() -> None:
+    """What both replicas finished since the last scrape is counted once, also when one of them begins to leave in between."""
+    fleet = after(Fleet(pool(), 2), 200, 8.0)
+    fleet.expose()
+    before = fleet.finished
+    after(fleet, 8, 8.0, start=200).resize(1, 208)
+    shown = after(fleet, 4, 8.0, start=208).expose()
+    assert fleet.finished - before == pytest.approx(sum(e.finished * len(e.pods) for e in shown))
+    assert [1, 1] == [len(e.pods) for e in shown]
+
+
 def test_requests_go_where_the_fewest_are_in_flight() -> None:
     """One replica with a backlog and one fresh: everything goes to the fresh one, so the old one's queue only shrinks."""
     fleet = after(Fleet(pool(start_s=60.0), 1), 60, 10.0)

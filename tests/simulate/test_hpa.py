@@ -76,6 +76,12 @@ def test_unready_pods_dampen_only_the_way_up() -> None:
     assert 1 == alone(CPU, PodReadings((200,), 0, 1), Scale(2, 2, 1))
 
 
+def test_unready_pods_can_bring_a_ratio_inside_the_tolerance() -> None:
+    """20 pods at 100 % of a target of 80 % and 3 unready ones: 2000 / 23 = 86 %, a ratio of 1.075, so 23 are held; without them it were 25."""
+    assert 23 == alone(CPU, PodReadings((1000,) * 20, 0, 3), Scale(23, 23, 20))
+    assert 25 == alone(CPU, PodReadings((1000,) * 20, 0, 0), Scale(20, 20, 20))
+
+
 def test_utilization_is_cut_to_whole_percent() -> None:
     """999 + 999 + 1000 thousandths are 99.9 %, which counts as 99 %: 99 / 80 x 3 = 3.7 -> 4."""
     assert (4, "99%/80%") == propose(CPU, PodReadings((999, 999, 1000), 0, 0), Scale(3, 3, 3))
@@ -136,6 +142,17 @@ def test_policies_count_what_changed_within_their_period() -> None:
     """One pod each 120 s: after the first step the next comes 120 s later, not at the next sync."""
     down = Direction(0, "Min", (Policy("Pods", 1, 120),), 0.1)
     assert [5, 5, 5, 5, 5, 5, 5, 5, 4] == follow(hpa(down=down), [1] * 9, 6)
+
+
+def test_each_policy_looks_back_over_its_own_period() -> None:
+    """One pod each 30 s beside a policy upwards of 300 s: every second sync takes one, although older changes are remembered."""
+    up, down = Direction(0, "Max", (Policy("Pods", 50, 300),), 0.1), Direction(0, "Max", (Policy("Pods", 1, 30),), 0.1)
+    assert [8, 8, 7, 7, 6, 6, 5] == follow(hpa(up=up, down=down), [1] * 7, 9)
+
+
+def test_a_small_percentage_still_adds_one() -> None:
+    """5 % of 3 is 0.15 and counts as 1: 3 -> 4 -> 5."""
+    assert [4, 5] == follow(hpa(up=Direction(0, "Max", (Policy("Percent", 5, 15),), 0.1)), [9] * 2, 3)
 
 
 def test_the_smallest_change_and_no_change() -> None:
