@@ -115,6 +115,9 @@ class Disaggregation(Strict):
 
     prefill: int = Field(ge=1, le=64, description="Prefill replicas per group.")
     decode: int = Field(ge=1, le=64, description="Decode replicas per group.")
+    runtime: Literal["vllm-router", "dynamo"] = Field(
+        "vllm-router", description="What routes and hands over caches: vLLM's router with NIXL, or NVIDIA Dynamo (a DynamoGraphDeployment)."
+    )
 
 
 class SecretKey(Strict):

@@ -135,6 +135,7 @@ def plan_model(prepared: Prepared, variant: Variant, problems: list[Problem], wa
         slo_ttft_p95_ms=None if demand.ttft_p95_s is None else round(demand.ttft_p95_s * 1e3, 3),
         slo_tpot_p95_ms=None if demand.tpot_p95_s is None else round(demand.tpot_p95_s * 1e3, 3), load=main.load,
         pools={role: pool.plan for role, pool in pools.items()}, why=tuple(dict.fromkeys(lines)), rejected=rejected(first, variant.others, variant.dropped),
+        disaggregation=spec.topology.runtime if isinstance(spec.topology, Disaggregation) else None,
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ def plan_scaling(
     kind = "fixed" if scaling.fixed or replicas.min == replicas.max else "hpa" if scaling.hpa else "keda"
     keda = scaling.keda or KedaScaling()
     named = scaling.hpa.triggers if scaling.hpa else scaling.keda.triggers if scaling.keda else None
-    signals = named if named is not None else _usual(embed)
+    signals = named if named is not None else _usual(embed, demand.role)
     triggers = []
     for at, trigger in enumerate(signals):
         if embed and trigger.signal in {"kv_use", "in_flight_tokens"}:
@@ -57,9 +57,11 @@ def plan_scaling(
     )  # fmt: skip
 
 
-def _usual(embed: bool) -> tuple[Trigger, ...]:
-    queue = Trigger(signal="queue", target=None)
-    return (queue,) if embed else (queue, Trigger(signal="kv_use", target=KV_USE))
+def _usual(embed: bool, role: str) -> tuple[Trigger, ...]:
+    """Prefill replicas are short when first tokens come late, decode replicas when their caches fill up."""
+    queue, kv_use = Trigger(signal="queue", target=None), Trigger(signal="kv_use", target=KV_USE)
+    by_role = {"prefill": (queue, Trigger(signal="ttft_p95", target=None)), "decode": (kv_use, Trigger(signal="in_flight_tokens", target=None))}
+    return (queue,) if embed else by_role.get(role, (queue, kv_use))
 
 
 def _trigger(trigger: Trigger, fit: Fit, demand: Demand) -> TriggerPlan:
