@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test check lint types golden bench docs lock clean
+.PHONY: help env demo test check lint types golden bench calibrate docs lock clean
 
 help: ## Show this list.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/.ready: requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -40,6 +40,9 @@ golden: env ## Write the golden files anew; read the difference as you would cod
 
 bench: env ## Time the commands and compare with the prebuilt bindings.
 	$(BIN)/python tests/bench/commands.py
+
+calibrate: env ## Refit the performance constants and cross-validate them (some minutes).
+	$(BIN)/python tests/bench/fit_performance.py --cross-validate
 
 docs: env ## Write the reference pages (commands, spec fields, policies) into docs/.
 	$(BIN)/python -m inferform.cli.reference docs

@@ -10,7 +10,7 @@ from inferform.catalog.gpus import all_gpus, find_gpu
 from inferform.catalog.models import find_model
 from inferform.catalog.types import Gpu, Model
 from inferform.errors import InputError, Problem
-from inferform.sizing.performance import EstimateRequest
+from inferform.sizing.performance import Estimate, EstimateRequest
 from inferform.sizing.roofline import WEIGHT_BYTES, Link, default_link
 
 KV_CACHE = ("auto", "bf16", "fp16", "fp8", "fp8_e4m3", "fp8_e5m2")
@@ -19,7 +19,7 @@ ENGINES = ("vllm", "tensorrt-llm", "sglang")
 _COUNTS = {
     "tp": (1, 1024), "dp": (1, 1024), "ep": (1, 1024), "pp": (1, 1024), "input_tokens": (1, 10_000_000), "output_tokens": (1, 10_000_000), "concurrency": (1, 1_000_000),
     "shared_prefix_tokens": (0, 10_000_000), "max_model_len": (16, 100_000_000), "max_num_seqs": (1, 65_536),
-    "max_num_batched_tokens": (16, 10_000_000), "gpu_memory_bytes": (1, 2**50),
+    "max_num_batched_tokens": (16, 10_000_000), "batch_wait_iterations": (0, 100_000), "gpu_memory_bytes": (1, 2**50),
 }  # fmt: skip
 _TEXTS: dict[str, tuple[str, ...]] = {
     "weights": ("auto", *WEIGHT_BYTES), "kv_cache": KV_CACHE, "engine": ENGINES, "interconnect": get_args(Link),
@@ -44,6 +44,8 @@ def parse(values: Mapping[str, Any]) -> EstimateRequest:
     version = given.get("engine_version")
     if version is not None and not isinstance(version, str):
         problems.append(Problem("is not text", field="engine_version", value=str(version)[:40]))
+    if counts.get("batch_wait_iterations") and texts.get("engine") != "tensorrt-llm":
+        problems.append(Problem("only TensorRT-LLM holds prompts back", field="batch_wait_iterations", value=str(counts["batch_wait_iterations"])))
     shared, prompt = counts.get("shared_prefix_tokens", 0), counts.get("input_tokens", 1024)
     if shared >= prompt:
         problems.append(Problem(f"must be below input_tokens {prompt}", field="shared_prefix_tokens", value=str(shared)))
@@ -57,7 +59,23 @@ def parse(values: Mapping[str, Any]) -> EstimateRequest:
         max_model_len=counts.get("max_model_len"), max_num_seqs=counts.get("max_num_seqs"), max_num_batched_tokens=counts.get("max_num_batched_tokens"),
         gpu_memory_utilization=utilization, link=cast(Link, texts.get("interconnect") or default_link(gpu, tp * dp)),
         enforce_eager=given.get("enforce_eager") is True, gpu_memory_bytes=counts.get("gpu_memory_bytes"), stand_in_for=stand_in_for, dp=dp, ep=counts.get("ep", 1),
+        batch_wait_iterations=counts.get("batch_wait_iterations", 0),
     )  # fmt: skip
+
+
+def answer(found: Estimate) -> dict[str, Any]:
+    """The keys that `estimate` prints."""
+    ttft, tpot = found.ttft_ms, found.tpot_ms
+    return {
+        "ttft_ms": {"p50": ttft.p50, "p95": ttft.p95, "p99": ttft.p99},
+        "tpot_ms": {"p50": tpot.p50, "p95": tpot.p95, "p99": tpot.p99},
+        "output_tokens_per_s": found.output_tokens_per_s,
+        "total_tokens_per_s": found.total_tokens_per_s,
+        "requests_per_s": found.requests_per_s,
+        "concurrency": found.concurrency,
+        "source": found.source,
+        "error_band": dict(found.error_band),
+    }
 
 
 @lru_cache(maxsize=256)

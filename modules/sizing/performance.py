@@ -10,10 +10,11 @@ from inferform.catalog.types import Gpu, Model
 from inferform.errors import InputError, Problem
 from inferform.plan import Percentiles
 from inferform.sizing.benchmark import closed_loop, saturated
+from inferform.sizing.error_bands import FIGURES, bands
 from inferform.sizing.memory import MemoryRequest
 from inferform.sizing.memory_constants import EngineName
 from inferform.sizing.queueing import Latency, Limits
-from inferform.sizing.roofline import Constants, Layout, Link, constants, family, step_costs
+from inferform.sizing.roofline import Constants, Layout, Link, StepCosts, constants, family, step_costs
 from inferform.sizing.room import batch_of, memory_of
 
 
@@ -21,7 +22,8 @@ from inferform.sizing.room import batch_of, memory_of
 class EstimateRequest:
     """One replica and the requests it gets. None means the engine's default; no `concurrency` means the highest throughput.
 
-    `stand_in_for` names a GPU outside the catalogue whose place `gpu` takes.
+    `stand_in_for` names a GPU outside the catalogue whose place `gpu` takes. `batch_wait_iterations` is TensorRT-LLM's
+    batch_wait_timeout_iters: steps that a prompt is held back for company.
     """
 
     model: Model
@@ -46,6 +48,7 @@ class EstimateRequest:
     stand_in_for: str = ""
     dp: int = 1
     ep: int = 1
+    batch_wait_iterations: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class Estimate:
 
     With a stated concurrency the latencies describe a benchmark run (ten requests a client, all clients starting together):
     `p50` is the run's mean, which is what published tables print. `error_band` is, for each figure, the share of its value
-    within which four of five measured cases of the same kind lie.
+    within which four of five measured cases of the same kind lie that had no part in the fit.
     """
 
     ttft_ms: Percentiles
@@ -89,6 +92,39 @@ def estimate(request: EstimateRequest, fitted: Constants | None = None) -> Estim
 
 
 def _estimate(request: EstimateRequest, fitted: Constants | None) -> Estimate:
+    here = replica(request, fitted)
+    prompt, output = request.input_tokens, request.output_tokens
+    if request.concurrency is not None:
+        clients = max(1, -(-request.concurrency // request.dp))
+        point = closed_loop(
+            here.costs, here.limits, prompt=prompt, cached=here.cached, output=output, clients=clients, host_s=here.host_s, held_steps=request.batch_wait_iterations
+        ).point  # fmt: skip
+        how = f"closed loop of {request.concurrency} clients" + ("; TTFT p50 is the mean of the run, start wave included" if clients > 1 else "")
+        return _stated(request, point.ttft, point.tpot, rate=point.requests_per_s * request.dp, running=point.concurrency * request.dp, how=how, fitted=fitted)
+    tokens_per_s, running = saturated(here.costs, here.limits, prompt=prompt, cached=here.cached, output=output)
+    point = closed_loop(
+        here.costs, here.limits, prompt=prompt, cached=here.cached, output=output, clients=max(1, round(running)), host_s=here.host_s
+    ).point  # fmt: skip
+    rate = tokens_per_s / output
+    # Little's law: what runs leaves at this rate, so the time after the first token follows.
+    tpot = max(point.tpot.p50 / 2, (running / rate - point.ttft.p50) / (output - 1)) if output > 1 and rate > 0 else point.tpot.p50
+    scale = tpot / point.tpot.p50 if point.tpot.p50 > 0 else 1.0
+    tpots = Latency(*(value * scale for value in (point.tpot.p50, point.tpot.p95, point.tpot.p99)))
+    return _stated(request, point.ttft, tpots, rate=rate * request.dp, running=running * request.dp, how="highest throughput", fitted=fitted)
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """One data-parallel rank as the queueing model sees it: step costs, what it holds at once, cached prompt tokens, seconds outside."""
+
+    costs: StepCosts
+    limits: Limits
+    cached: int
+    host_s: float
+
+
+def replica(request: EstimateRequest, fitted: Constants | None = None) -> Replica:
+    """The replica of a request. Raises: InputError when the weights and one request do not fit the GPU memory."""
     asked = _memory_request(request)
     memory = memory_of(asked)
     if not memory.fits:
@@ -98,25 +134,10 @@ def _estimate(request: EstimateRequest, fitted: Constants | None) -> Estimate:
     layout = Layout(
         request.gpu, request.link, request.tp, request.pp, request.weights, request.kv_cache, request.engine, dp=request.dp, ep=request.ep
     )  # fmt: skip
-    costs = step_costs(request.model, layout, fitted)
     # An encoder keeps no cache, so only the batch limits count.
     room = float(memory.kv_cache_tokens) if memory.kv_cache_bytes_per_token or memory.kv_cache_tokens else math.inf
-    limits = Limits(*batch_of(asked), room)
-    prompt, output, cached = request.input_tokens, request.output_tokens, request.shared_prefix_tokens // 16 * 16
-    outside = host_s(request.engine, fitted)
-    if request.concurrency is not None:
-        clients = max(1, -(-request.concurrency // request.dp))
-        point = closed_loop(costs, limits, prompt=prompt, cached=cached, output=output, clients=clients, host_s=outside)
-        how = f"closed loop of {request.concurrency} clients"
-        return _stated(request, point.ttft, point.tpot, rate=point.requests_per_s * request.dp, running=point.concurrency * request.dp, how=how, fitted=fitted)
-    tokens_per_s, running = saturated(costs, limits, prompt=prompt, cached=cached, output=output)
-    point = closed_loop(costs, limits, prompt=prompt, cached=cached, output=output, clients=max(1, round(running)), host_s=outside)
-    rate = tokens_per_s / output
-    # Little's law: what runs leaves at this rate, so the time after the first token follows.
-    tpot = max(point.tpot.p50 / 2, (running / rate - point.ttft.p50) / (output - 1)) if output > 1 and rate > 0 else point.tpot.p50
-    scale = tpot / point.tpot.p50 if point.tpot.p50 > 0 else 1.0
-    tpots = Latency(*(value * scale for value in (point.tpot.p50, point.tpot.p95, point.tpot.p99)))
-    return _stated(request, point.ttft, tpots, rate=rate * request.dp, running=running * request.dp, how="highest throughput", fitted=fitted)
+    cached = request.shared_prefix_tokens // 16 * 16
+    return Replica(step_costs(request.model, layout, fitted), Limits(*batch_of(asked), room), cached, host_s(request.engine, fitted))
 
 
 def _memory_request(request: EstimateRequest) -> MemoryRequest:
@@ -133,7 +154,7 @@ def _stated(request: EstimateRequest, ttft: Latency, tpot: Latency, *, rate: flo
     known = fitted or constants()
     kind = "moe" if request.model.moe else "dense"
     stand_in = f"; {request.gpu.name} stands in for {request.stand_in_for}, whose peaks are not known" if request.stand_in_for else ""
-    bands = {k: float(v) for k, v in known.error.get(kind, {}).items()}
+    found = bands(kind, request.engine, family(request.gpu))
     spread = f"; attention on {request.dp} ranks, experts over {request.ep}" if request.dp > 1 else ""
     return Estimate(
         ttft_ms=_milliseconds(ttft),
@@ -142,8 +163,8 @@ def _stated(request: EstimateRequest, ttft: Latency, tpot: Latency, *, rate: flo
         total_tokens_per_s=rate * (request.input_tokens + request.output_tokens),
         requests_per_s=rate,
         concurrency=running,
-        source=f"step model, {how}; {family(request.gpu)} and {request.engine} constants, {known.source}{spread}{stand_in}",
-        error_band=dict.fromkeys(bands, 1.0) if request.stand_in_for else bands,
+        source=f"step model, {how}; {family(request.gpu)} and {request.engine} constants, {known.source}{spread}{stand_in}; {found.source}",
+        error_band=dict.fromkeys(FIGURES, 1.0) if request.stand_in_for else dict(found.shares),
     )
 
 

@@ -18,7 +18,7 @@ import json
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from inferform.catalog.types import Gpu, Model
 
@@ -43,7 +43,6 @@ class Constants(NamedTuple):
 
     values: dict[str, float]
     source: str
-    error: dict[str, Any]
 
 
 @cache
@@ -51,7 +50,7 @@ def constants() -> Constants:
     """The fitted constants that ship with the package."""
     text = resources.files("inferform.sizing.data").joinpath("performance_constants.json").read_text(encoding="utf-8")
     data = json.loads(text)
-    return Constants({name: entry["value"] for name, entry in data["constants"].items()}, data["source"], data["error"])
+    return Constants({name: entry["value"] for name, entry in data["constants"].items()}, data["source"])
 
 
 @dataclass(frozen=True, slots=True)

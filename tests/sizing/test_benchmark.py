@@ -19,7 +19,7 @@ def costs() -> StepCosts:
 def test_one_client_waits_for_nobody() -> None:
     """Concurrency one: the first token takes the prompt's own steps, every further one a step of one sequence."""
     c = costs()
-    point = closed_loop(c, LIMITS, prompt=1000, cached=0, output=100, clients=1, host_s=0.0)
+    point = closed_loop(c, LIMITS, prompt=1000, cached=0, output=100, clients=1, host_s=0.0).point
     assert point.ttft.p50 == pytest.approx(prompt_cost(c, 1000, 0, decode=0, context=1050, step_tokens=4096).first_s)
     assert point.tpot.p50 == pytest.approx(decode_s(c, 1, 1050))
 
@@ -27,7 +27,7 @@ def test_one_client_waits_for_nobody() -> None:
 def test_clients_beyond_the_cache_queue() -> None:
     """With room for 10 requests, 20 clients see the same pace as 10 and wait for a slot first."""
     few = Limits(256, 4096, 10 * 1050.0)
-    ten, twenty = (closed_loop(costs(), few, prompt=1000, cached=0, output=100, clients=n, host_s=0.0) for n in (10, 20))
+    ten, twenty = (closed_loop(costs(), few, prompt=1000, cached=0, output=100, clients=n, host_s=0.0).point for n in (10, 20))
     assert twenty.tpot.p50 == pytest.approx(ten.tpot.p50, rel=0.02)
     assert twenty.ttft.p50 > ten.ttft.p50 + 0.8 * 10 / ten.requests_per_s
 

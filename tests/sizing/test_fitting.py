@@ -16,7 +16,7 @@ def rows() -> list[Row]:
     found = []
     for at, (prompt, output, clients) in enumerate([(128, 512, 1), (128, 512, 16), (2048, 64, 4), (2048, 64, None), (512, 512, None)]):
         request = parse({"model": "meta-llama/Meta-Llama-3.1-8B", "gpu": "L4", "input_tokens": prompt, "output_tokens": output, "concurrency": clients})
-        seen = figures(estimate(request, Constants(TRUE, "", {})))
+        seen = figures(estimate(request, Constants(TRUE, "")))
         names = ("tpot_ms", "ttft_ms") if clients else ("output_tokens_per_s",)
         found.append(Row(str(at), "made", request, {name: seen[name] for name in names}, {}))
     return found

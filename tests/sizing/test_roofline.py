@@ -19,7 +19,7 @@ def layout(gpu: str = "L4", *, tp: int = 1, pp: int = 1, weights: str = "bf16", 
 def ideal(**changes: float) -> Constants:
     """Constants of a machine without losses: every efficiency 1, every overhead 0, so that only counted work is left."""
     plain = {name: 0.0 if name.endswith(("_us", "_ms")) or "_us_" in name or "_ms_" in name else 1.0 for name in constants().values}
-    return Constants({**plain, "hidden_passes": 0.0, "narrow_columns": 0.0, **changes}, "ideal", {})
+    return Constants({**plain, "hidden_passes": 0.0, "narrow_columns": 0.0, **changes}, "ideal")
 
 
 def test_decode_of_one_sequence_reads_the_weights_once() -> None:
