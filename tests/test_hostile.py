@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import resource
 import string
 import subprocess
 import sys
@@ -195,12 +196,12 @@ MERGE_BOMB = "a: &a {" + ", ".join(f"k{i}: v" for i in range(400)) + "}\n" + "b:
 @pytest.mark.parametrize("text", [BOMB, MERGE_BOMB], ids=["aliases", "merges"])
 def test_anchor_bombs_are_refused_at_once(text: str, tmp_path: Path) -> None:
     """Aliases of aliases that would unfold to 10^13 values are refused in well under a second."""
-    started = time.perf_counter()
+    started = time.process_time()
     path = tmp_path / "spec.yaml"
     path.write_text(text)
     with pytest.raises(InputError, match="with its aliases followed this has more than 100,000 values"):
         load_spec(path)
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
 
 
 @pytest.mark.parametrize(
@@ -212,9 +213,11 @@ def test_ten_megabytes_are_refused_in_under_a_second(content: bytes, tmp_path: P
     """A file of 10 MB is refused by its size, before it is parsed, by the whole command in under a second."""
     path = tmp_path / "spec.yaml"
     path.write_bytes(content)
-    started = time.perf_counter()
+    # Processor time of the whole process: on a machine that does other work, too, the clock on the wall measures that.
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     ran = run("validate", path)
-    assert time.perf_counter() - started < 1.0
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.0
     assert (2, "") == (ran.returncode, ran.stdout)
     assert "the file is larger than 1 MiB" in ran.stderr
 

@@ -57,3 +57,13 @@ def test_an_unknown_profile_lists_the_profiles(inferform: Run) -> None:
     ran = inferform("init", "--profile", "chatty")
     assert 2 == ran.code
     assert "'interactive', 'batch', 'agentic', 'mixed'" in ran.err
+
+
+@pytest.mark.parametrize("profile", ["interactive", "batch", "agentic", "mixed"])
+def test_the_starter_of_each_profile_can_be_sized(profile: str, tmp_path: Path, inferform: Run) -> None:
+    """A first spec leads to a plan in every environment it declares."""
+    path = tmp_path / "spec.yaml"
+    assert 0 == inferform("init", "--profile", profile, "--out", path).code
+    for environment in ("dev", "prod"):
+        ran = inferform("size", path, "--env", environment, "--format", "json")
+        assert (0, environment) == (ran.code, ran.data["environment"]), ran.err
