@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from inferform.catalog.price_book import PriceBook
     from inferform.load import LoadedSpec
     from inferform.plan import DeploymentPlan
+    from inferform.planner import Explanation
 
 Prices = Annotated[
     Path | None,
@@ -36,6 +37,18 @@ def sized(out: Output, loaded: LoadedSpec, prices: Path | None) -> DeploymentPla
         plan = size(loaded.spec, loaded.environment, book)
     warn_of_old_prices(out, plan)
     return plan
+
+
+def explained(out: Output, loaded: LoadedSpec, prices: Path | None) -> tuple[DeploymentPlan, Explanation]:
+    """The plan of a spec by these prices, with the decision told; warns as `sized`."""
+    from inferform.load import located
+    from inferform.planner import explain
+
+    book = price_book(prices)
+    with located(loaded):
+        plan, explanation = explain(loaded.spec, loaded.environment, book)
+    warn_of_old_prices(out, plan)
+    return plan, explanation
 
 
 def warn_of_old_prices(out: Output, plan: DeploymentPlan) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from inferform import __version__
 from inferform.catalog.price_book import LISTED, PriceBook
@@ -20,6 +22,16 @@ from inferform.planning.nodes import pool_zones
 from inferform.planning.prepare import Prepared, prepare
 from inferform.spec import DeploymentSpec
 
+if TYPE_CHECKING:
+    from inferform.planning.explain import ModelExplanation
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a plan is as it is, by model; the same facts as text and JSON show."""
+
+    models: dict[str, ModelExplanation]
+
 
 def size(spec: DeploymentSpec, environment: str = "default", prices: PriceBook = LISTED) -> DeploymentPlan:
     """The cheapest plan, by these prices, that carries every model's load inside its objectives and the budget.
@@ -27,6 +39,18 @@ def size(spec: DeploymentSpec, environment: str = "default", prices: PriceBook =
     Raises: InputError with every problem; when nothing meets objectives and budget it names what binds (memory, TTFT, TPOT,
     budget, offering, counts) and the nearest relaxations with their price.
     """
+    return _plan(spec, environment, prices)[0]
+
+
+def explain(spec: DeploymentSpec, environment: str = "default", prices: PriceBook = LISTED) -> tuple[DeploymentPlan, Explanation]:
+    """The plan, and the decision as a person would tell it. Raises: as `size`."""
+    from inferform.planning.explain import explain as explain_model
+
+    plan, decided = _plan(spec, environment, prices)
+    return plan, Explanation({one.name: explain_model(one, variant, plan.models[one.name]) for one, variant in decided})
+
+
+def _plan(spec: DeploymentSpec, environment: str, prices: PriceBook) -> tuple[DeploymentPlan, list[tuple[Prepared, Variant]]]:
     prepared = _each(sorted(spec.models), lambda name: prepare(name, spec.models[name], spec, prices))
     system = system_pool(spec.cloud.region, prices)
 
@@ -45,7 +69,7 @@ def size(spec: DeploymentSpec, environment: str = "default", prices: PriceBook =
     if problems:
         raise InputError(list(dict.fromkeys(problems)))
     identity = {"tenant": spec.tenant, "name": spec.name, "environment": environment, "region": spec.cloud.region}
-    return DeploymentPlan(
+    plan = DeploymentPlan(
         name=spec.name, tenant=spec.tenant, environment=environment, namespace=f"{spec.tenant}-{spec.name}", spec_digest=spec_digest(spec),
         inferform_version=__version__, catalog_as_of=catalog_as_of(), cloud=cloud_plan(spec, zones, system), models=models, gateway=gateway,
         observability=observability_plan(spec),
@@ -55,6 +79,7 @@ def size(spec: DeploymentSpec, environment: str = "default", prices: PriceBook =
         model_store=ModelStorePlan(bucket=bucket_name("models", **identity)), quotas=quotas(models, system), protected=spec.protected,
         cost=cost_plan(spec, models, system, zones, prompt_shares=shares, book=prices), warnings=tuple(dict.fromkeys(warnings)),
     )  # fmt: skip
+    return plan, list(zip(prepared, chosen, strict=True))
 
 
 def spec_digest(spec: DeploymentSpec) -> str:

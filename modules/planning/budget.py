@@ -29,7 +29,9 @@ def within(budget_usd_per_hour: float, platform: Platforms, choices: Sequence[tu
         if platform(picked) + sum(v.usd_per_hour for v in picked) <= budget_usd_per_hour:
             break
         if saved > 0:
-            picked[at] = min(choices[at][1], key=lambda v: v.usd_per_hour)
+            first = choices[at][1][0]
+            cheapest = min(choices[at][1], key=lambda v: v.usd_per_hour)
+            picked[at] = replace(cheapest, over_budget=tuple(o.choice for o in first.options.values()), dropped=(*first.dropped, *cheapest.dropped))
     return picked if platform(picked) + sum(v.usd_per_hour for v in picked) <= budget_usd_per_hour + 1e-9 else None
 
 

@@ -10,7 +10,7 @@ from inferform.catalog.instances import cpu_instances, gpu_instances
 from inferform.plan import HOURS_PER_MONTH
 from inferform.planning.candidates import Option, find, option
 from inferform.planning.nodes import Site
-from inferform.planning.prepare import Prepared
+from inferform.planning.prepare import Prepared, quality_floor
 from inferform.planning.purchase import Market
 from inferform.sizing.layouts import planned
 from inferform.sizing.precision import accuracy_class, at_least
@@ -157,7 +157,7 @@ def _looser_objectives(prepared: Prepared, short: dict[str, float]) -> Iterator[
         factor = max(1.1, 1.05 * short[name]) if short else _LOOSER
         for _ in range(_TRIES if short else 1):
             value = _nice(now * factor)
-            moved = replace(demand, **{f"{field}_s": value})
+            moved = replace(demand, ttft_p95_s=value) if name == "TTFT" else replace(demand, tpot_p95_s=value)
             text = f"{value:g} s instead of {now:g} s" if name == "TTFT" else f"{value * 1e3:g} ms instead of {now * 1e3:g} ms"
             yield Lever(f"{name} p95 {text}", f"{prepared.field}.slo.{field}", replace(prepared, demand=moved))
             factor *= _LOOSER
@@ -172,7 +172,7 @@ def _precisions(prepared: Prepared, tier: int) -> Iterator[Lever]:
 
 def _lower_quality(prepared: Prepared) -> Iterator[Lever]:
     """Precisions that the spec's quality floor keeps out."""
-    floor, own = prepared.spec.quality.value, prepared.model.quantization
+    floor, own = quality_floor(prepared.spec), prepared.model.quantization
     if own is not None or prepared.spec.quantization is not Quantization.AUTO or prepared.model.encoder:
         return
     for kind in ("fp8", "nvfp4", "awq"):
@@ -183,7 +183,7 @@ def _lower_quality(prepared: Prepared) -> Iterator[Lever]:
 
 def _kv_cache(prepared: Prepared) -> Iterator[Lever]:
     """An FP8 cache where the spec leaves the type open and its quality floor allows eight bits."""
-    if prepared.engine.kv_cache != "auto" or prepared.task == "embed" or not at_least("fp8", prepared.spec.quality.value):
+    if prepared.engine.kv_cache != "auto" or prepared.task == "embed" or not at_least("fp8", quality_floor(prepared.spec)):
         return
     yield Lever("an FP8 KV cache", f"{prepared.field}.kv_cache", replace(prepared, engine=replace(prepared.engine, kv_cache="fp8")))
 

@@ -26,12 +26,16 @@ _SPLIT_ROLES: tuple[Literal["prefill", "decode"], ...] = ("prefill", "decode")
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way to carry a model: an option for each role of its pools, the runners-up, what was dropped, and the precision tier."""
+    """One way to carry a model: an option for each role of its pools, the runners-up, what was dropped, and the precision tier.
+
+    `over_budget` is what an earlier tier would run, had the budget room for it.
+    """
 
     options: dict[str, Option]
     others: tuple[Choice, ...]
     dropped: tuple[Dropped, ...]
     tier: int
+    over_budget: tuple[Choice, ...] = ()
 
     @property
     def usd_per_hour(self) -> float:
@@ -134,7 +138,7 @@ def plan_model(prepared: Prepared, variant: Variant, problems: list[Problem], wa
         gated=model.gated, hf_token_secret=None if token is None else SecretRef(name=token.name, key=token.key), extra_args=prepared.settings.extra_args,
         slo_ttft_p95_ms=None if demand.ttft_p95_s is None else round(demand.ttft_p95_s * 1e3, 3),
         slo_tpot_p95_ms=None if demand.tpot_p95_s is None else round(demand.tpot_p95_s * 1e3, 3), load=main.load,
-        pools={role: pool.plan for role, pool in pools.items()}, why=tuple(dict.fromkeys(lines)), rejected=rejected(first, variant.others, variant.dropped),
+        pools={role: pool.plan for role, pool in pools.items()}, why=tuple(dict.fromkeys(lines)), rejected=rejected(first, variant.others, variant.dropped, variant.over_budget),
         disaggregation=spec.topology.runtime if isinstance(spec.topology, Disaggregation) else None,
     )  # fmt: skip
 

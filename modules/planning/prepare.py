@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
 from inferform.catalog.gpus import find_gpu
 from inferform.catalog.instances import cpu_instances, find_instance, gpu_instances
@@ -17,7 +18,7 @@ from inferform.planning.settings import Settings, settle
 from inferform.sizing.layouts import Engine
 from inferform.sizing.memory import own_weights
 from inferform.sizing.parallelism import check_parallelism
-from inferform.sizing.precision import WEIGHTS, accuracy_class, at_least
+from inferform.sizing.precision import WEIGHTS, Accuracy, accuracy_class, at_least
 from inferform.sizing.queueing import Lengths
 from inferform.sizing.search import Degrees
 from inferform.sizing.workload import EMBED_TTFT_P95_S, PROFILES, Demand, context_length
@@ -55,6 +56,10 @@ class Prepared:
     def field(self) -> str:
         """Where the spec says so."""
         return f"models.{self.name}"
+
+    def demand_of(self, role: str) -> Demand:
+        """What a pool of that role is asked: the whole, or the prompts or answers of a split model."""
+        return replace(self.demand, role="prefill") if role == "prefill" else replace(self.demand, role="decode") if role == "decode" else self.demand
 
     def online(self, weights: str) -> bool:
         """Whether the engine makes this precision itself while it loads the published checkpoint."""
@@ -260,6 +265,11 @@ def _instances(spec: ModelSpec, field: str, *, on_cpu: bool, problems: list[Prob
     return pool
 
 
+def quality_floor(spec: ModelSpec) -> Accuracy:
+    """The least accurate class of precision that auto may choose."""
+    return cast(Accuracy, spec.quality.value)
+
+
 def _tiers(spec: ModelSpec, model: Model, settings: Settings, field: str, *, on_cpu: bool, problems: list[Problem]) -> tuple[tuple[str, ...], ...]:
     """Precisions to try by preference (requirements A4), none below the spec's quality floor.
 
@@ -268,7 +278,7 @@ def _tiers(spec: ModelSpec, model: Model, settings: Settings, field: str, *, on_
     """
     own = own_weights(model)
     quantized = model.quantization is not None
-    floor = spec.quality.value
+    floor = quality_floor(spec)
     if spec.quantization is not Quantization.AUTO:
         asked = spec.quantization.value
         if quantized and asked != own and not (asked in {"bf16", "fp16"} and own in {"bf16", "fp16"}):

@@ -96,9 +96,15 @@ def _latency(prepared: Prepared, point: Point) -> str:
     return f"at the planned load: {ttft}, {tpot}"
 
 
-def rejected(option: Option, others: Iterable[Choice], dropped: Iterable[Dropped]) -> tuple[Rejected, ...]:
+def rejected(option: Option, others: Iterable[Choice], dropped: Iterable[Dropped], over_budget: Iterable[Choice] = ()) -> tuple[Rejected, ...]:
     """Every other candidate: dearer ones with the difference, the rest grouped by card and kind with the nearest number."""
-    rows = []
+    rows = [
+        Rejected(
+            candidate=str(choice),
+            reason=f"budget: runs the checkpoint as published for ${choice.usd_per_hour * HOURS_PER_MONTH:,.0f} a month, more than is allowed",
+        )
+        for choice in over_budget
+    ]
     for choice in list(others)[:_MOST_OTHERS]:
         gap = choice.usd_per_hour - option.usd_per_hour
         rows.append(Rejected(candidate=str(choice), reason=f"price: ${choice.usd_per_hour:,.2f} an hour, ${gap * HOURS_PER_MONTH:,.0f} a month more"))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FORMATS = (".svg", ".png")
 # Two colours that stay apart for colour-blind readers and in grey print (Okabe and Ito).
 _API, _FLEET = "#D55E00", "#0072B2"
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
     # Text stays text: small files that can be searched and read aloud.
     "svg.fonttype": "none",
     "svg.hashsalt": "inferform",
@@ -52,7 +52,7 @@ def draw_break_even(answer: BreakEven, kind: str) -> bytes:
         from matplotlib.figure import Figure
     except ImportError as err:
         raise MissingToolError("a picture needs matplotlib, which is not installed; install it with: pip install 'inferform[plots]'") from err
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         figure = Figure(figsize=(8.6, 5.2), layout="constrained")
         _draw(figure.subplots(), answer)
         out = io.BytesIO()

@@ -81,3 +81,33 @@ def test_no_cloud_library_is_loaded(command: str, tmp_path: Path) -> None:
     program = f"import sys; from inferform.cli.main import main; code = main(sys.argv[1:]); print({heavy}, file=sys.stderr); sys.exit(code)"
     ran = subprocess.run([sys.executable, "-c", program, command, str(write(tmp_path, MINIMAL))], text=True, capture_output=True, check=True)
     assert "[]" == ran.stderr.splitlines()[-1]
+
+
+def test_explain_tells_the_decision(tmp_path: Path, inferform: Run) -> None:
+    """Chosen, second best, reasons, memory bar, curve, what would be cheaper and what fell, in 100 columns; JSON has the same facts beside the plan."""
+    path = write(tmp_path, MINIMAL)
+    ran = inferform("size", path, "--explain")
+    assert 0 == ran.code
+    for words in ("Chosen: ", "Second best: ", "The reasons", "Memory of one GPU", "planned", "most inside the objectives", "cheaper", "What was not chosen"):
+        assert words in ran.out
+    assert 100 >= max(len(line) for line in ran.out.splitlines())
+    data = inferform("size", path, "--explain", "--format", "json").data
+    told = data.pop("explanation")["llama-8b"]
+    assert "demo" == DeploymentPlan.model_validate(data).name
+    assert told["chosen"]["candidate"] in " ".join(ran.out.split())
+    for way in told["cheaper_if"]:
+        assert f"${way['saves_usd_per_month']:,.0f} less" in " ".join(ran.out.split())
+    assert {"second", "rejected", "memory", "curves", "why"} <= set(told)
+
+
+def test_a_plot_is_written_beside_the_result(tmp_path: Path, inferform: Run) -> None:
+    """--plot draws the curve with and without --explain; another ending is refused."""
+    pytest.importorskip("matplotlib", reason="the plots extra is not installed")
+    path = write(tmp_path, MINIMAL)
+    ran = inferform("size", path, "--plot", tmp_path / "latency.svg")
+    assert 0 == ran.code
+    assert "planned:" in (tmp_path / "latency.svg").read_text(encoding="utf-8")
+    assert "  Why\n" in ran.out
+    refused = inferform("size", path, "--explain", "--plot", tmp_path / "latency.pdf")
+    assert 2 == refused.code
+    assert "--plot" in refused.err
