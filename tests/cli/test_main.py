@@ -113,7 +113,9 @@ def test_errors_are_json_where_results_are(flag: list[str], tmp_path: Path, infe
     """With --format json the error is one JSON document on standard error."""
     ran = inferform("validate", write(tmp_path, with_model("engine: vlm")), *flag)
     assert (2, "", "InputError") == (ran.code, ran.out, ran.error["kind"])
-    assert [("models.llama-8b.engine", 12, "vlm", ["vllm", "tensorrt-llm", "sglang"])] == [(p["field"], p["line"], p["value"], p["legal"]) for p in ran.error["problems"]]
+    assert [("models.llama-8b.engine", 12, "vlm", ["vllm", "tensorrt-llm", "sglang"])] == [
+        (p["field"], p["line"], p["value"], p["legal"]) for p in ran.error["problems"]
+    ]
 
 
 def test_json_mode_reports_usage_errors_as_json_too(inferform: Run) -> None:
