@@ -16,10 +16,11 @@ from inferform.errors import InputError, Problem
 from inferform.plan import DeploymentPlan
 from inferform.simulate.hpa import PodReadings, Scale
 
+# The plan does not keep these two, so they are assumed; tests vary them and find the same behaviour of scalers.
 # Share of a request's stay at the planned load that it would take alone on the replica: decode steps of a memory-bound model
-# mostly read weights, whatever the batch. With it a replica that is never full carries at most 1 / (1 - 0.6) = 2.5 times its rate.
+# mostly read weights, whatever the batch. A replica that is never full then carries at most 1 / (1 - 0.6) = 2.5 times its rate.
 ALONE = 0.6
-# The planner keeps prompts waiting for less than their turn: at the planned rate the way in is at most this busy.
+# How busy the way in is at the planned rate, unless one prompt each time to first token is already faster.
 BUSY = 0.85
 # Where a spec names no context length the planner serves twice the 95th percentiles, and those are twice the means.
 CONTEXT_OVER_MEAN = 4
@@ -30,6 +31,7 @@ class Pool:
     """What the model needs to know of one pool. Rates in requests a second, times in seconds, everything per replica.
 
     `tokens_per_request` is what a running request holds in the KV cache on average, `kv_tokens` 0 where there is no such cache.
+    `alone` below 1 is the share of a stay at the planned load that is left when nobody else runs.
     """
 
     namespace: str
@@ -50,6 +52,7 @@ class Pool:
     grace_s: float
     replicas: int
     grouped: bool = False
+    alone: float = ALONE
 
     @property
     def residence_s(self) -> float:
@@ -125,8 +128,8 @@ class Fleet:
         self._leaving: list[_Alike] = []
         if replicas:
             self._serving.append(_Alike(self._names(replicas), 0.0))
-        self._slope = (1 - ALONE) * pool.residence_s / pool.in_flight
-        self._base_s = ALONE * pool.residence_s
+        self._slope = (1 - pool.alone) * pool.residence_s / pool.in_flight
+        self._base_s = pool.alone * pool.residence_s
         self._pace, self._most = pool.pace, pool.most_running
         # First tokens since last asked: requests, their waits, and their company of running requests.
         self._taken = self._waits = self._company = 0.0

@@ -1,8 +1,9 @@
 """The part of PromQL that scalers are written in, evaluated on series held in memory.
 
 Selectors with matchers, `rate`, `avg|min|max_over_time`, `histogram_quantile`, `sum|min|max|avg|count [by (...)]`, arithmetic,
-comparisons and `or`. Anything else is refused, so that no query is half understood. `rate` divides what was counted by the time between the first and the
-last sample of the window, without reaching out to its edges. Source: the Prometheus documentation, "Querying basics", "Operators", "Functions".
+comparisons and `or`. Anything else is refused, so that no query is half understood. `rate` divides what was counted by the time
+between the first and the last sample of the window, without reaching out to its edges.
+Source: the Prometheus documentation, "Querying basics", "Operators", "Functions".
 """
 
 from __future__ import annotations
