@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import cast
 
 from inferform.catalog.gpus import find_gpu
 from inferform.catalog.instances import cpu_instances, find_instance, gpu_instances
@@ -267,7 +266,7 @@ def _instances(spec: ModelSpec, field: str, *, on_cpu: bool, problems: list[Prob
 
 def quality_floor(spec: ModelSpec) -> Accuracy:
     """The least accurate class of precision that auto may choose."""
-    return cast(Accuracy, spec.quality.value)
+    return spec.quality.value
 
 
 def _tiers(spec: ModelSpec, model: Model, settings: Settings, field: str, *, on_cpu: bool, problems: list[Problem]) -> tuple[tuple[str, ...], ...]:

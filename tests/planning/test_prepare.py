@@ -45,6 +45,30 @@ def test_fc01_the_planner_only_picks_dividing_degrees(tmp_path: Path, heads: int
         assert made.models["m"].pools["aggregated"].tp in legal
 
 
+def test_fc02_the_padded_vocabulary_must_divide(tmp_path: Path) -> None:
+    """151,552 rows are a multiple of 64 and leave 4 over at TP 6; 32,001 rows pad to 32,064 and pass at TP 2."""
+    wide = config(tmp_path, num_attention_heads=48, num_key_value_heads=48, hidden_size=6144, vocab_size=151552)
+    text = refused({"m": model(wide, parallelism={"tp": 6})})
+    assert "models.m.parallelism.tp" in text and "151552" in text
+    odd = config(tmp_path, vocab_size=32001)
+    made = plan({"m": model(odd, parallelism={"tp": 2}, hardware={"instance_types": ["p4d.24xlarge"]}, slo={"ttft_p95": "5s", "tpot_p95": "200ms"})})
+    assert 2 == made.models["m"].pools["aggregated"].tp
+
+
+def test_fc04_blocks_of_an_fp8_checkpoint_must_divide(tmp_path: Path) -> None:
+    """Expert width 3,072 at TP 16 leaves 192 a rank: refused with TP 8 and PP 2 as the way; left to the plan the degree keeps whole blocks."""
+    source = config(
+        tmp_path, model_type="deepseek_v3", architectures=["DeepseekV3ForCausalLM"], hidden_size=7168, num_attention_heads=128, num_key_value_heads=128,
+        intermediate_size=18432, moe_intermediate_size=3072, n_routed_experts=64, num_experts_per_tok=8, n_shared_experts=1, first_k_dense_replace=1, kv_lora_rank=512,
+        q_lora_rank=1536, qk_rope_head_dim=64, qk_nope_head_dim=128, v_head_dim=128, num_hidden_layers=30,
+        quantization_config={"quant_method": "fp8", "weight_block_size": [128, 128]},
+    )  # fmt: skip
+    text = refused({"m": model(source, parallelism={"tp": 16})})
+    assert "3072" in text and "192" in text and "use tp 8 with pp 2" in text
+    made = plan({"m": model(source, slo={"ttft_p95": "5s", "tpot_p95": "200ms"})})
+    assert 0 == 3072 // made.models["m"].pools["aggregated"].tp % 128
+
+
 def test_fc03_one_full_sequence_must_fit(tmp_path: Path) -> None:
     """32 layers, 32 KV heads: 524,288 bytes a token, 16 GiB for 32,768 tokens; on a 24 GB card it is refused with needed, available and the longest legal length."""
     source = config(

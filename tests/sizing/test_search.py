@@ -9,11 +9,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from inferform.catalog.gpus import find_gpu
 from inferform.catalog.instances import find_instance, gpu_instances
 from inferform.catalog.models import find_model
 from inferform.catalog.prices import price
 from inferform.catalog.types import Instance
-from inferform.sizing.layouts import Engine
+from inferform.sizing.layouts import Cut, Engine, Fit, Miss, evaluate
 from inferform.sizing.queueing import Lengths
 from inferform.sizing.search import Degrees, Fleet, Found, Space, fleet_for, search
 from inferform.sizing.workload import Demand, context_length
@@ -169,3 +170,20 @@ def test_headroom_is_between_30_and_50_percent() -> None:
         demand = replace(DEMAND, profile=profile)
         assert 1.3 <= demand.capacity_needed() / demand.requests_per_s <= 1.5
         assert math.isclose(demand.burst_needed(), demand.capacity_needed() * 2.0)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.floats(30, 150), st.floats(1.0, 2.0), st.sampled_from([1, 2, 4]), st.sampled_from(["fp8", "bf16"]))
+def test_more_memory_never_fits_less(gib: float, factor: float, tp: int, weights: str) -> None:
+    """A card with more memory and all else alike carries no less of a 70B model, and holds what the smaller one held."""
+    h100 = find_gpu("H100")
+
+    def on(memory: float) -> Fit | Miss:
+        card = replace(h100, cuda_memory_bytes=int(memory * 2**30), memory_bytes=int((memory + 1) * 2**30))
+        return evaluate(LLAMA_70B, DEMAND, ENGINE, Cut(card, "nvswitch" if tp > 1 else "none", tp, 1, weights, 300e9))
+
+    small, large = on(gib), on(gib * factor)
+    if isinstance(small, Fit):
+        assert isinstance(large, Fit)
+        assert large.memory.kv_cache_tokens >= small.memory.kv_cache_tokens * 0.98
+        assert large.best.requests_per_s >= small.best.requests_per_s * 0.97
