@@ -93,7 +93,9 @@ class ObjectSourceShape(NamedTargetShape):
 
 
 class ResourceShape(Shape):
-    name: Literal["cpu", "memory"]
+    """Memory is not modelled, so it is refused."""
+
+    name: Literal["cpu"]
     target: TargetShape
 
 

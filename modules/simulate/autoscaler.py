@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from inferform.simulate.adapter import Adapter
 from inferform.simulate.fleet import Fleet
@@ -21,8 +21,7 @@ class Autoscaler:
         self._fleet, self._prometheus, self._adapter = fleet, prometheus, adapter
         self._keda = Keda(spec) if isinstance(spec, ScaledSpec) else None
         self._hpa = Hpa(spec.hpa if isinstance(spec, ScaledSpec) else spec)
-        self.polling_s: int | None = spec.polling_s if isinstance(spec, ScaledSpec) and spec.queries else None
-        self.by: Literal["keda", "hpa"] = "keda" if self._keda else "hpa"
+        self.polling_s = spec.polling_s if isinstance(spec, ScaledSpec) else None
 
     def poll(self, now: float) -> Verdict | None:
         """KEDA's operator looks once; None where it changes nothing."""
@@ -43,4 +42,5 @@ class Autoscaler:
             values = self._adapter.by_pod(metric, self._fleet.serving_pods, self._prometheus, now)
             # A pod that still loads its model runs, but says nothing yet.
             return PodReadings(values, self._fleet.scale.existing - len(values), 0)
+        # Metrics of an object are looked up as external ones are.
         return self._adapter.external(metric, self._prometheus, now)

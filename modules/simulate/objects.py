@@ -220,7 +220,7 @@ def _query(trigger: TriggerShape, at: int, field: str) -> Query:
 
 
 def _resource(trigger: TriggerShape, field: str) -> Metric:
-    known = ("prometheus", "cpu", "memory")
+    known = ("prometheus", "cpu")
     if trigger.type not in known:
         close = Nearest(trigger.type, known).suggestions(1)
         raise InputError(Problem("is a trigger that this model does not know", f"{field}.type", value=trigger.type, legal=known, fix="".join(close)))

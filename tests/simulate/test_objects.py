@@ -93,6 +93,7 @@ def changed(**metadata: Any) -> dict[str, Any]:
     (scaled(triggers=[]), "spec.triggers"),
     (scaled(triggers=[{**PROMETHEUS, "metricType": "Utilization"}]), "spec.triggers.0.metricType"),
     (scaled(triggers=[{**PROMETHEUS, "type": "promtheus"}]), "spec.triggers.0.type"),
+    (scaled(triggers=[PROMETHEUS, {**CPU, "type": "memory"}]), "spec.triggers.1.type"),
     (scaled(triggers=[{**PROMETHEUS, "name": "a"}] * 2), "spec.triggers"),
     (scaled(triggers=[{**CPU, "metadata": {"value": "most"}}], minReplicaCount=1), "spec.triggers.0"),
     (scaled(fallback={"failureThreshold": 3, "replicas": 1, "behavior": "hold"}), "spec.fallback.behavior"),
