@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 
 from inferform.engines.engine import Device, Place
-from inferform.engines.flagged import Flagged, check_batching, joined, number
+from inferform.engines.flagged import Flagged, check_batching, joined, number, refuse
 from inferform.engines.images import read_image
 from inferform.engines.versions import version_key
 from inferform.errors import InputError, Problem
@@ -15,6 +16,9 @@ from inferform.plan import ModelPlan, PoolPlan
 GIB = 2**30
 _HERE = Place("/models/weights")
 MASTER_PORT = 29501
+# Where a prefill engine tells decode engines about its cache blocks (vLLM's own default).
+SIDE_CHANNEL_PORT = 5600
+_KV_ROLES = {"prefill": "kv_producer", "decode": "kv_consumer"}
 # Flags whose values belong to a field of the spec: they are merged into it, so that memory, shm and probes see them (FC-17).
 _OWNED: Mapping[str, tuple[str, type]] = {
     "--tensor-parallel-size": ("tp", int),
@@ -108,6 +112,7 @@ class Vllm(Flagged):
         words += self._batching(model, pool)
         words += ["--enforce-eager"] if model.enforce_eager else []
         words += ["--runner", "pooling"] if model.task == "embed" else []
+        words += ["--kv-transfer-config", transfer_config(pool)] if pool.role != "aggregated" else []
         if pool.lifecycle.shutdown_timeout_s is not None and self.accepts("--shutdown-timeout", model.engine_version):
             words += ["--shutdown-timeout", str(pool.lifecycle.shutdown_timeout_s)]
         if place.nodes > 1:
@@ -117,6 +122,8 @@ class Vllm(Flagged):
             words += [] if place.rank == "0" else ["--headless"]
         self.check_words(words, model)
         rest = self.checked_rest(model)
+        if pool.role != "aggregated" and any(word.split(".")[0].split("=")[0] == "--kv-transfer-config" for word in rest):
+            raise refuse(model, "extra_args", "the plan hands caches over from prefill to decode", value="--kv-transfer-config", fix="leave it out")
         return ["vllm", "serve", place.model_path, *joined("--served-model-name", model.served_name), *words, *rest]
 
     def _precision(self, model: ModelPlan) -> list[str]:
@@ -155,13 +162,16 @@ class Vllm(Flagged):
     def environment(self, model: ModelPlan, pool: PoolPlan) -> dict[str, str]:
         """See Engine. Weights are local, so nothing is looked up on a hub; caches stay under HOME."""
         values = {"HF_HUB_OFFLINE": "1", "HOME": self.home, "LOGNAME": "vllm", "USER": "vllm", "VLLM_NO_USAGE_STATS": "1"}
+        if pool.role != "aggregated":
+            values["VLLM_NIXL_SIDE_CHANNEL_PORT"] = str(SIDE_CHANNEL_PORT)
         if pool.gpu is None:
             values["VLLM_CPU_KVCACHE_SPACE"] = str(max(1, math.ceil(pool.memory.kv_cache_bytes_per_gpu / GIB)))
         return values
 
     def pod_fields(self, pool: PoolPlan) -> dict[str, str]:
-        """See Engine. Members of a group must agree on the address that each is reached at."""
-        return {"VLLM_HOST_IP": "status.podIP"} if pool.nodes_per_replica > 1 else {}
+        """See Engine. Members of a group, and the two sides of a cache transfer, must agree on the address that each is reached at."""
+        group = {"VLLM_HOST_IP": "status.podIP"} if pool.nodes_per_replica > 1 else {}
+        return {**group, "VLLM_NIXL_SIDE_CHANNEL_HOST": "status.podIP"} if pool.role != "aggregated" else group
 
     def caveats(self, *, version: str, image: str, device: Device, efa: bool) -> tuple[str, ...]:
         """See Engine."""
@@ -176,3 +186,11 @@ class Vllm(Flagged):
                 f"vLLM {version} images are made to run as root; pods run as user {self.user_id} with HOME and USER set, which those images were not tested with"
             )
         return tuple(found)
+
+
+def transfer_config(pool: PoolPlan) -> str:
+    """How caches go from prefill to decode: NIXL, over libfabric where the nodes have EFA and over UCX elsewhere."""
+    config: dict[str, object] = {"kv_connector": "NixlConnector", "kv_role": _KV_ROLES[pool.role]}
+    if pool.infrastructure.efa:
+        config["kv_connector_extra_config"] = {"backends": ["LIBFABRIC"]}
+    return json.dumps(config, separators=(",", ":"))

@@ -18,6 +18,12 @@ def _labels(workload: Workload) -> dict[str, str]:
     return {"model": workload.model_name, "pool": workload.pool_name}
 
 
+def _latencies(workload: Workload) -> tuple[Signal, ...]:
+    """What a pool can be measured by: prefill replicas stop at the first token, and decode replicas start from it."""
+    by_role: dict[str, tuple[Signal, ...]] = {"prefill": ("ttft",), "decode": ("tpot",)}
+    return by_role.get(workload.pool.role, ("ttft", "tpot"))
+
+
 def recording_rules(workload: Workload) -> list[dict[str, Any]]:
     """Latency quantiles, load and token rates of one pool, ready for dashboards."""
     model = workload.model
@@ -28,8 +34,7 @@ def recording_rules(workload: Workload) -> list[dict[str, Any]]:
         ("inferform:prompt_tokens:rate5m", queries.counter_rate(workload, "prompt_tokens")),
     ]
     if model.task == "generate":
-        latencies: tuple[Signal, ...] = ("ttft", "tpot")
-        for signal in latencies:
+        for signal in _latencies(workload):
             for q in (0.5, 0.95, 0.99):
                 rows.append((f"inferform:{signal}_seconds:p{round(q * 100)}", queries.quantile(workload, signal, q=q, window="5m")))
         rows += [
@@ -51,7 +56,7 @@ def pool_alerts(workload: Workload) -> list[dict[str, Any]]:
         ("tpot", model.slo_tpot_p95_ms, "Time per output token"),
     )
     for signal, objective_ms, what in objectives:
-        if objective_ms is not None and model.task == "generate":
+        if objective_ms is not None and model.task == "generate" and signal in _latencies(workload):
             expr = f"({queries.quantile(workload, signal, q=0.95, window='5m')}) > {number(objective_ms / 1000)}"
             text = f"{what} of {name}: p95 is above {number(objective_ms)} ms."
             rows.append((f"Inferform{signal.capitalize()}AboveObjective", expr, "10m", "warning", text))

@@ -20,6 +20,7 @@ _GROUPS: dict[str, Target] = {
     "batch": Target("kubernetes", "1.33"),
     "networking.k8s.io": Target("kubernetes", "1.33"),
     "policy": Target("kubernetes", "1.33"),
+    "rbac.authorization.k8s.io": Target("kubernetes", "1.33"),
     "scheduling.k8s.io": Target("kubernetes", "1.33"),
     "aigateway.envoyproxy.io": Target("envoy-ai-gateway", "1.1.0"),
     "gateway.envoyproxy.io": Target("envoy-gateway", "1.9.0"),

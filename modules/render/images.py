@@ -10,4 +10,6 @@ EFA_DEVICE_PLUGIN = "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8
 # bash, coreutils, curl and the AWS CLI: all that the model scripts use.
 AWS_CLI = "public.ecr.aws/aws-cli/aws-cli:2.31.29"
 BUSYBOX = "public.ecr.aws/docker/library/busybox:1.37.0"
+# vllm-project/router releases, tagged as its publishing script does; the tests run the wheel of the same release.
+VLLM_ROUTER = "vllm/vllm-router:v0.1.17"
 PAUSE = "registry.k8s.io/pause:3.10"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from inferform import labels
 from inferform.engines import find_engine
 from inferform.plan import DeploymentPlan
 from inferform.quantities import GIB, kubernetes_bytes
 from inferform.render import naming, weights
 from inferform.render.pods import EFA_RESOURCE, GPU_RESOURCE, resources
+from inferform.render.router import CPU_MILLIS, MEMORY_BYTES, METRICS_PORT, REPLICAS, SURGE, has_router
 from inferform.render.templating import fill
 
 # The agent that gives pods their AWS credentials (EKS Pod Identity), and the instance metadata that they must not reach.
@@ -33,7 +35,11 @@ def network_policies(plan: DeploymentPlan) -> list[dict[str, Any]]:
     engines = {"matchLabels": {components: naming.ENGINE}}
     ports = sorted({find_engine(model.engine).port for model in plan.models.values()})
     to_engine = [{"protocol": "TCP", "port": port} for port in ports]
-    fetching = {"matchExpressions": [{"key": components, "operator": "In", "values": [naming.ENGINE, naming.WORKER, naming.IMPORT]}]}
+    routed = [name for name, model in sorted(plan.models.items()) if has_router(model)]
+    # Routers watch pods, for which they ask the cluster's API over TLS.
+    outside = [naming.ENGINE, naming.WORKER, naming.IMPORT, *([naming.ROUTER] if routed else [])]
+    fetching = {"matchExpressions": [{"key": components, "operator": "In", "values": outside}]}
+    answering = {"matchExpressions": [{"key": components, "operator": "In", "values": [naming.ENGINE, naming.ROUTER]}]} if routed else engines
     policies: list[dict[str, Any]] = [
         {"name": "default-deny", "spec": {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}},
         {
@@ -65,19 +71,35 @@ def network_policies(plan: DeploymentPlan) -> list[dict[str, Any]]:
     if plan.gateway.enabled:
         callers.append({"namespaceSelector": _namespace(plan.gateway.namespace)})
     policies.append(
-        {"name": "allow-requests", "spec": {"podSelector": engines, "policyTypes": ["Ingress"], "ingress": [{"from": callers, "ports": to_engine}]}}
+        {"name": "allow-requests", "spec": {"podSelector": answering, "policyTypes": ["Ingress"], "ingress": [{"from": callers, "ports": to_engine}]}}
     )
     if plan.observability.enabled:
         scrapers = [{"namespaceSelector": _namespace(plan.observability.namespace)}]
         policies.append(
             {"name": "allow-metrics", "spec": {"podSelector": engines, "policyTypes": ["Ingress"], "ingress": [{"from": scrapers, "ports": to_engine}]}}
         )
+    for name in routed:
+        members: dict[str, Any] = {"matchLabels": {labels.MODEL_LABEL: name}, "matchExpressions": answering["matchExpressions"]}
+        inside = [{"podSelector": members}]
+        # Routers ask engines, and decode engines fetch caches from prefill engines on ports they agree on.
+        spec: dict[str, Any] = {"podSelector": members, "policyTypes": ["Ingress", "Egress"], "ingress": [{"from": inside}], "egress": [{"to": inside}]}
+        policies.append({"name": f"allow-transfer-{name}", "spec": spec})
+        if plan.observability.enabled:
+            routers = {"matchLabels": {labels.MODEL_LABEL: name, components: naming.ROUTER}}
+            metrics = [{"protocol": "TCP", "port": METRICS_PORT}]
+            scrapers = [{"namespaceSelector": _namespace(plan.observability.namespace)}]
+            policies.append(
+                {
+                    "name": f"allow-router-metrics-{name}",
+                    "spec": {"podSelector": routers, "policyTypes": ["Ingress"], "ingress": [{"from": scrapers, "ports": metrics}]},
+                }
+            )
     for workload in naming.workloads(plan):
         if workload.grouped:
-            members = {"matchLabels": workload.selector}
-            inside = [{"podSelector": members}]
+            group = {"matchLabels": workload.selector}
+            inside = [{"podSelector": group}]
             # Members of a group talk on ports they agree on at start.
-            spec = {"podSelector": members, "policyTypes": ["Ingress", "Egress"], "ingress": [{"from": inside}], "egress": [{"to": inside}]}
+            spec = {"podSelector": group, "policyTypes": ["Ingress", "Egress"], "ingress": [{"from": inside}], "egress": [{"to": inside}]}
             policies.append({"name": f"allow-group-{workload.name}", "spec": spec})
     return policies
 
@@ -99,6 +121,8 @@ def quota(plan: DeploymentPlan) -> dict[str, Any]:
         for key, value in resources(pool)["limits"].items():
             if key in (GPU_RESOURCE, EFA_RESOURCE):
                 devices[key] = devices.get(key, 0) + count * value
+    routers = sum(REPLICAS + SURGE for model in plan.models.values() if has_router(model))
+    pods, cpu, memory = pods + routers, cpu + routers * CPU_MILLIS, memory + routers * MEMORY_BYTES
     imports = sum(1 for model in plan.models.values() if weights.is_on_hub(model))
     return {
         "persistentvolumeclaims": str(len(plan.pool_items())),

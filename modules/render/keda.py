@@ -7,9 +7,11 @@ from typing import Any
 
 from inferform.plan import DeploymentPlan, TriggerPlan
 from inferform.render import queries
-from inferform.render.naming import Workload
+from inferform.render.naming import Workload, workloads
 from inferform.render.quantities import number
 
+# How far prefill and decode may drift from their planned ratio while each follows its own signals.
+RATIO_BAND = 0.25
 # Far above any rate, so that the trigger wakes a workload and never sizes it.
 _NEVER = "1000000000"
 
@@ -35,6 +37,19 @@ def keda_trigger(workload: Workload, signal: tuple[str, str], trigger: TriggerPl
         # While no replica is ready nobody reports: that is no load, whereas silence of ready replicas is an error.
         query = f"({query}) or ({queries.ready_replicas(workload)} == 0)"
     return _prometheus(workload.plan, trigger.signal.replace("_", "-"), kind, query, number(trigger.target))
+
+
+def ratio_trigger(workload: Workload) -> dict[str, Any] | None:
+    """Keeps prefill and decode in their planned ratio: each has at least its share of the other's ready replicas, less the band.
+
+    Rounded down, so that two pools never hold each other up. None for a pool without a counterpart.
+    """
+    own = workload.pool
+    others = [w for w in workloads(workload.plan) if w.model_name == workload.model_name and w.pool.role != own.role]
+    if own.role == "aggregated" or not others:
+        return None
+    share = own.replicas.steady / others[0].pool.replicas.steady * (1 - RATIO_BAND)
+    return _prometheus(workload.plan, "ratio", "AverageValue", f"floor({queries.ready_replicas(others[0])} * {number(share)})", "1")
 
 
 def wake_trigger(plan: DeploymentPlan) -> dict[str, Any]:

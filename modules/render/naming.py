@@ -16,6 +16,8 @@ MANAGER = "inferform"
 COMPONENT = "app.kubernetes.io/component"
 # The container that answers requests; workers of a group have a component of their own, so that nothing routes to them.
 ENGINE, WORKER, IMPORT = "engine", "engine-worker", "model-import"
+# Chooses a prefill and a decode engine for each request.
+ROUTER = "router"
 
 
 def deployment_labels(plan: DeploymentPlan) -> dict[str, str]:

@@ -9,6 +9,7 @@ from inferform.engines import find_engine
 from inferform.plan import DeploymentPlan
 from inferform.render import naming
 from inferform.render.alerts import gpu_alerts, pool_alerts, recording_rules
+from inferform.render.router import has_router
 from inferform.render.templating import fill
 
 _OWNER = "gateway.envoyproxy.io/owning-gateway-"
@@ -61,6 +62,16 @@ def _engine_monitors(plan: DeploymentPlan) -> list[dict[str, Any]]:
 def monitors(plan: DeploymentPlan, *, gpus: bool) -> list[dict[str, Any]]:
     """Engines, and GPUs and the gateway's proxies where there are any."""
     found: list[dict[str, Any]] = _engine_monitors(plan)
+    if any(has_router(model) for model in plan.models.values()):
+        found.append(
+            {
+                "name": f"{plan.name}-routers",
+                "namespaces": [plan.namespace],
+                "selector": {"matchLabels": {naming.COMPONENT: naming.ROUTER, labels.DEPLOYMENT_LABEL: plan.name}},
+                "target_labels": [labels.MODEL_LABEL],
+                "endpoint": {"port": "metrics", "path": "/metrics", "interval": "15s"},
+            }
+        )
     if gpus:
         found.append(
             {

@@ -11,7 +11,9 @@ from inferform.plan import ModelPlan, PoolPlan
 from inferform.quantities import GIB, kubernetes_bytes
 from inferform.render import images, naming, weights
 from inferform.render.naming import Workload
+from inferform.render.podtext import environment, pod_text
 from inferform.render.quoting import block
+from inferform.render.router import waits_for
 
 # What engines with a configuration file read, as a ConfigMap mounted into the pod.
 CONFIG_FILE = "llm-args.yaml"
@@ -25,16 +27,6 @@ EFA_RESOURCE = "vpc.amazonaws.com/efa"
 EFA_HUGE_PAGES, HUGE_PAGE = 2560, 2 * 2**20
 # Caches of compiled kernels and temporary files; both are bounded so that a pod cannot fill the node's disk.
 HOME_BYTES, TMP_BYTES = 20 * GIB, 10 * GIB
-
-
-def pod_text(value: str) -> str:
-    """Text as Kubernetes takes it in arguments and environment: `$` doubled, so that no `$(NAME)` in it is substituted."""
-    return value if isinstance(value, PodVariable) else value.replace("$", "$$")
-
-
-def environment(values: dict[str, str]) -> list[dict[str, Any]]:
-    """Environment entries, sorted by name; all values are data."""
-    return [{"name": name, "value": pod_text(value)} for name, value in sorted(values.items())]
 
 
 def tolerations(pools: Iterable[PoolPlan]) -> list[dict[str, str]]:
@@ -75,9 +67,20 @@ def _engine_environment(engine: Engine, model: ModelPlan, pool: PoolPlan) -> lis
 
 def _spread(workload: Workload) -> list[dict[str, Any]]:
     """Replicas over zones and nodes where there is a choice; never a reason to stay unscheduled."""
-    keys = [] if workload.pool.infrastructure.coupled else ["topology.kubernetes.io/zone"]
+    keys = [] if workload.pool.infrastructure.coupled or workload.pool.role != "aggregated" else ["topology.kubernetes.io/zone"]
     selector = {"matchLabels": workload.selector}
     return [{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": selector} for key in [*keys, "kubernetes.io/hostname"]]
+
+
+def _affinity(workload: Workload) -> dict[str, Any] | None:
+    """Prefill and decode in one zone where there is room: caches of whole prompts pass between them."""
+    if workload.pool.role == "aggregated":
+        return None
+    term = {
+        "labelSelector": {"matchLabels": {labels.MODEL_LABEL: workload.model_name, naming.COMPONENT: naming.ENGINE}},
+        "topologyKey": "topology.kubernetes.io/zone",
+    }
+    return {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}}
 
 
 def pod_view(workload: Workload, *, worker: bool = False) -> dict[str, Any]:
@@ -100,6 +103,7 @@ def pod_view(workload: Workload, *, worker: bool = False) -> dict[str, Any]:
         "node_selector": workload.selector,
         "tolerations": tolerations([pool]),
         "spread": _spread(workload),
+        "affinity": _affinity(workload),
         "image": model.image,
         "command": command[:2],
         "args": [pod_text(word) for word in command[2:]],
@@ -122,6 +126,7 @@ def pod_view(workload: Workload, *, worker: bool = False) -> dict[str, Any]:
         "prefetch_memory": kubernetes_bytes(min(pool.pod.memory_bytes, 16 * GIB)),
         "scripts": weights.scripts_name(),
         "config": config_name(workload),
+        "wait": None if worker else waits_for(name, model, pool.role),
         "config_mount": CONFIG_MOUNT,
         "cache_mount": weights.CACHE_MOUNT,
         "model_mount": weights.MODEL_MOUNT,

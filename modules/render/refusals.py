@@ -9,6 +9,7 @@ from inferform.engines import engine_names, find_engine
 from inferform.errors import InputError, Problem
 from inferform.plan import DeploymentPlan, ModelPlan, PoolPlan
 from inferform.render import naming, weights
+from inferform.render.router import has_router, role_service
 
 
 def refuse_what_cannot_run(plan: DeploymentPlan) -> None:
@@ -27,6 +28,12 @@ def _names(plan: DeploymentPlan) -> Iterator[Problem]:
     for name, count in counts.items():
         if count > 1:
             yield Problem(f"{count} pools would share the name {name}", field="models", fix="rename one of the models")
+    services = Counter(
+        [*plan.models, *(role_service(name, role) for name, model in plan.models.items() if has_router(model) for role in ("prefill", "decode"))]
+    )
+    for name, count in services.items():
+        if count > 1:
+            yield Problem(f"{count} services would share the name {name}", field="models", fix="rename one of the models")
     for workload in naming.workloads(plan):
         if workload.model.engine in engine_names() and not find_engine(workload.model.engine).model_label:
             for other in sorted(name for name in counts if name.startswith(f"{workload.name}-")):
@@ -38,17 +45,46 @@ def _model(name: str, model: ModelPlan) -> Iterator[Problem]:
     if model.engine not in engine_names():
         yield Problem("cannot be rendered", field=f"{where}.engine", value=model.engine, legal=engine_names(), fix="use vllm")
     if model.topology == "disaggregated":
-        yield Problem(
-            "prefill and decode pools need a router and a KV transfer between them, which is not rendered",
-            field=f"{where}.topology",
-            value="disaggregated",
-            legal=("aggregated",),
-            fix="set topology: aggregated",
-        )
+        yield from _disaggregated(where, model)
     if model.gated and model.hf_token_secret is None and weights.is_on_hub(model):
         yield Problem(
             "is gated, so its download needs a token", field=f"{where}.hf_token_secret", fix="name the Secret that holds it: {name: hf-token, key: token}"
         )
+
+
+def _disaggregated(where: str, model: ModelPlan) -> Iterator[Problem]:
+    """What the router and the transfer of caches need."""
+    roles = sorted(pool.role for pool in model.pools.values())
+    if roles != ["decode", "prefill"]:
+        yield Problem("needs one prefill and one decode pool", field=f"{where}.topology", value=", ".join(roles), fix="set topology: {prefill: 1, decode: 4}")
+        return
+    if model.disaggregation != "vllm-router":
+        yield Problem(
+            "is not rendered",
+            field=f"{where}.topology.runtime",
+            value=str(model.disaggregation),
+            legal=("vllm-router",),
+            fix="set runtime: vllm-router, or topology: aggregated",
+        )
+    if model.engine != "vllm":
+        yield Problem("hands no caches over through this router", field=f"{where}.engine", value=model.engine, legal=("vllm",), fix="use vllm")
+    prefill, decode = (next(pool for pool in model.pools.values() if pool.role == role) for role in ("prefill", "decode"))
+    if decode.tp % prefill.tp:
+        yield Problem(
+            f"decode on TP {decode.tp} cannot take the caches of prefill on TP {prefill.tp}: NIXL needs a whole multiple",
+            field=f"{where}.parallelism",
+            fix="set one tp for both",
+        )
+    for name, pool in sorted(model.pools.items()):
+        at = f"{where}.pools.{name}"
+        if pool.nodes_per_replica > 1:
+            yield Problem(
+                f"a {pool.role} replica on {pool.nodes_per_replica} nodes is not rendered", field=at, fix="use hardware of which one node holds the model"
+            )
+        if pool.scaling.kind == "hpa":
+            yield Problem("the ratio of prefill and decode is only kept by KEDA", field=f"{at}.scaling", value="hpa", fix="use keda, or fixed: true")
+        if pool.scaling.kind != "fixed" and (pool.scaling.min == 0 or pool.scaling.idle == 0):
+            yield Problem(f"without {pool.role} replicas no request is answered", field=f"{at}.scaling", value="0", fix="keep one replica of each role")
 
 
 def _pool(plan: DeploymentPlan, where: str, pool: PoolPlan) -> Iterator[Problem]:

@@ -7,7 +7,7 @@ from typing import Any
 from inferform.plan import DeploymentPlan, TriggerPlan
 from inferform.render import naming, queries
 from inferform.render.hpa import adapter_rules, hpa_metric
-from inferform.render.keda import keda_trigger, wake_trigger, zero_cooldown_s
+from inferform.render.keda import keda_trigger, ratio_trigger, wake_trigger, zero_cooldown_s
 from inferform.render.naming import Workload
 from inferform.render.templating import fill
 
@@ -59,6 +59,8 @@ def keda_view(workload: Workload) -> dict[str, Any]:
     scaling = workload.pool.scaling
     cooldown_s = zero_cooldown_s(workload)
     triggers = [keda_trigger(workload, signal(workload, trigger), trigger) for trigger in scaling.triggers]
+    ratio = ratio_trigger(workload)
+    triggers += [ratio] if ratio else []
     return {
         **_common(workload),
         "hpa_name": f"{workload.name}-scaler",

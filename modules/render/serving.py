@@ -10,7 +10,9 @@ from inferform.plan import DeploymentPlan, ModelPlan, PoolPlan
 from inferform.quantities import kubernetes_bytes
 from inferform.render import images, naming, weights
 from inferform.render.naming import Workload
-from inferform.render.pods import CONFIG_FILE, cache_claim, config_name, config_text, environment, pod_view
+from inferform.render.pods import CONFIG_FILE, cache_claim, config_name, config_text, pod_view
+from inferform.render.podtext import environment
+from inferform.render.router import has_router, router_view
 from inferform.render.templating import fill
 
 
@@ -27,6 +29,8 @@ def render_serving(plan: DeploymentPlan) -> dict[str, str]:
         files[naming.file_name(name, "model")] = fill("serving/model.yaml.j2", {"model": model_view(plan, name, model)})
         if weights.is_on_hub(model):
             files[naming.file_name(name, "import")] = fill("serving/import-job.yaml.j2", {"job": _import(plan, name, model)})
+        if has_router(model):
+            files[naming.file_name(name, "router")] = fill("serving/router.yaml.j2", {"router": router_view(plan, name, model)})
     for workload in naming.workloads(plan):
         view = workload_view(workload)
         template = "serving/leader-worker-set.yaml.j2" if workload.grouped else "serving/deployment.yaml.j2"
@@ -41,7 +45,7 @@ def render_serving(plan: DeploymentPlan) -> dict[str, str]:
 
 def model_view(plan: DeploymentPlan, name: str, model: ModelPlan) -> dict[str, Any]:
     """Accounts and Service of one model."""
-    selector = {labels.MODEL_LABEL: name, naming.COMPONENT: naming.ENGINE}
+    selector = {labels.MODEL_LABEL: name, naming.COMPONENT: naming.ROUTER if has_router(model) else naming.ENGINE}
     return {
         "name": name,
         "namespace": plan.namespace,

@@ -75,6 +75,22 @@ def engine(name: str, *names: str) -> Callable[[dict[str, Any]], None]:
     return change
 
 
+def disaggregated(data: dict[str, Any]) -> None:
+    """llama-70b with one prefill and four decode replicas, each kind scaled on its own signals."""
+    own = {"prefill": SIGNALS[:1] + SIGNALS[3:4], "decode": SIGNALS[1:3]}
+    sizes = {"prefill": {"min": 1, "steady": 1, "max": 2}, "decode": {"min": 4, "steady": 4, "max": 8}}
+    data["models"]["llama-70b"].update(
+        topology="disaggregated",
+        disaggregation="vllm-router",
+        pools={
+            role: samples.pool(
+                role=role, replicas=size, scaling={"min": size["min"], "max": size["max"], "fallback_replicas": size["steady"], "triggers": own[role]}
+            )
+            for role, size in sizes.items()
+        },
+    )
+
+
 def both(*changes: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
     return lambda data: [change(data) for change in changes] and None
 
@@ -104,6 +120,13 @@ CASES: dict[str, Callable[[dict[str, Any]], None]] = {
     "tensorrt-llm-hpa": both(engine("tensorrt-llm"), pools(scaling={"kind": "hpa", "triggers": SIGNALS})),
     "tensorrt-llm-all-signals": both(engine("tensorrt-llm"), pools(scaling={"triggers": SIGNALS})),
     "three-engines": both(engine("tensorrt-llm", "llama-70b"), engine("sglang", "llama-8b"), gateway(**LIMITS)),
+    "disaggregated": disaggregated,
+    "disaggregated-with-efa": both(
+        disaggregated,
+        lambda data: [p["infrastructure"].update(efa={"network_cards": 32, "interfaces": 32}) for p in data["models"]["llama-70b"]["pools"].values()] and None,
+    ),
+    "disaggregated-fixed": both(disaggregated, pools(scaling={"kind": "fixed"})),
+    "disaggregated-with-limits": both(disaggregated, gateway(**LIMITS)),
     "only-embeddings": lambda data: data.update(models={"bge": data["models"]["bge"]}),
 }
 
@@ -128,7 +151,7 @@ def changed_files(name: str) -> dict[str, str]:
     return {path: text for path, text in files.items() if name == "sample" or base.get(path) != text}
 
 
-@pytest.mark.parametrize("name", ["sample", "hpa", "fixed", "recreate"])
+@pytest.mark.parametrize("name", ["sample", "hpa", "fixed", "recreate", "disaggregated", "tensorrt-llm"])
 def test_core_objects_meet_the_kubernetes_schema(name: str) -> None:
     """Every core object passes the strict OpenAPI schema of the targeted Kubernetes version."""
     for item in rendered.objects(changed_files(name)):
@@ -150,7 +173,7 @@ def test_every_object_meets_its_components_schema(name: str, tmp_path: Path) -> 
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
-@pytest.mark.parametrize("name", ["sample", "limits", "hpa"])
+@pytest.mark.parametrize("name", ["sample", "limits", "hpa", "disaggregated", "three-engines"])
 def test_kustomize_builds_the_tree(name: str, tmp_path: Path) -> None:
     """kubectl kustomize gives exactly the rendered objects, for the whole and for each family."""
     files = render(rendered.plan(CASES[name]))
@@ -291,12 +314,6 @@ def test_any_value_of_a_plan_comes_back_as_it_was(values: tuple[str, ...]) -> No
     assert [host] == rendered.one(found, "HTTPRoute")["spec"]["hostnames"]
     assert name == rendered.one(found, "Gateway")["metadata"]["name"]
     assert [] == rendered.objects(found, "Secret")
-
-
-def test_disaggregated_models_are_refused_with_their_reason() -> None:
-    """Prefill and decode need a router between them; without one nothing is rendered."""
-    with pytest.raises(InputError, match=r"models\.llama-70b\.topology: prefill and decode pools need a router"):
-        render(rendered.plan(lambda data: data["models"]["llama-70b"].update(topology="disaggregated")))
 
 
 def test_every_contradiction_is_reported_at_once() -> None:
