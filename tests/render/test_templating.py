@@ -13,7 +13,7 @@ from inferform.render import templating
 TEMPLATES = sorted(Path(str(files("inferform.templates"))).rglob("*.j2"))
 FILTERS = r"\|\s*(yaml|shell|block\(\d+\))\s*$"
 STATEMENTS = re.compile(
-    r"(for \w+ in [\w.]+|endfor|if [\w.]+( is not none)?|else|endif|include \"[\w/.-]+\"|filter indent\(\d+, true\)|endfilter|with pod = [\w.]+|endwith)"
+    r"(for \w+ in [\w.]+|endfor|if [\w.]+( is not none)?|else|endif|include \"[\w/.-]+\"|filter indent\(\d+, true\)|endfilter|with \w+ = [\w.]+|endwith)"
 )
 
 
