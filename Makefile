@@ -19,7 +19,7 @@ $(VENV)/.ready: requirements-dev.lock pyproject.toml
 env: $(VENV)/.ready ## Build the environment in .venv from the lock file.
 
 demo: env ## The whole job on an example, on the built-in sandbox.
-	$(BIN)/python -m inferform.sandbox.demo examples/contract-qa.yaml
+	$(BIN)/python -m inferform.cli.demo examples/contract-qa.yaml
 
 lint: env
 	$(BIN)/ruff check .
