@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
-from inferform.cli.options import Batch, Engine, EngineVersion, Gpu, GpuMemory, KvCache, Model, Weights, as_options
+from inferform.cli.options import Batch, Calibration, Engine, EngineVersion, Gpu, GpuMemory, KvCache, Model, Weights, as_options
 from inferform.cli.output import Output
 
 EXAMPLES = (
@@ -32,6 +33,10 @@ def run(
     shared_prefix_tokens: Annotated[int | None, typer.Option(help="Leading prompt tokens that requests share.", show_default="0")] = None,
     concurrency: Annotated[int | None, typer.Option(help="Requests in flight.", show_default="the point of highest throughput")] = None,
     gpu_memory_bytes: GpuMemory = None,
+    calibration: Calibration = None,
+    performance_model: Annotated[
+        Literal["step", "silicon"], typer.Option(help="Own step model, or measured kernel tables (the extra inferform[silicon]).")
+    ] = "step",
     batch: Batch = None,
 ) -> None:
     """Estimate latency and throughput of one replica.
@@ -42,8 +47,9 @@ def run(
     from inferform.cli.batch import run_batch
     from inferform.cli.formats.estimate_text import estimate_text
 
+    answer = _answerer(performance_model, calibration)
     if batch is not None:
-        run_batch(batch, _answer, out)
+        run_batch(batch, answer, out)
         return
     values = {
         "model": model, "gpu": gpu, "tp": tp, "pp": pp, "weights": weights, "kv_cache": kv_cache, "engine": engine, "engine_version": engine_version,
@@ -52,14 +58,25 @@ def run(
     }  # fmt: skip
     asked = {key: value for key, value in values.items() if value is not None}
     with as_options():
-        estimate = _answer(asked)
-    out.result(estimate, lambda: estimate_text(asked, estimate))
+        found = answer(asked)
+    out.result(found, lambda: estimate_text(asked, found))
 
 
-def _answer(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    from inferform.cli.output import plain
-    from inferform.sizing.estimate_request import parse
+def _answerer(performance_model: str, calibration: Path | None) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+    """What answers one request: the asked model of performance, and own corrections where there are any."""
+    from inferform.sizing.estimate_request import answer, parse
     from inferform.sizing.performance import estimate
 
-    answer: Mapping[str, Any] = plain(estimate(parse(values)))
-    return answer
+    if performance_model == "silicon":
+        from inferform.sizing.silicon import estimate
+    if calibration is None:
+        return lambda values: answer(estimate(parse(values)))
+    from inferform.sizing.corrections import read_corrections
+
+    known = read_corrections(calibration)
+
+    def corrected(values: Mapping[str, Any]) -> Mapping[str, Any]:
+        request = parse(values)
+        return answer(known.apply(request, estimate(request)))
+
+    return corrected

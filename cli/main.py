@@ -37,6 +37,7 @@ COMMANDS: dict[str, str] = {
     "cost": "Price a deployment by pool.",
     "memory": "Plan the memory of one GPU.",
     "estimate": "Estimate latency and throughput of one replica.",
+    "calibrate": "Correct the estimates by own benchmark runs.",
     "render": "Render the Kubernetes objects of a deployment.",
     "synth": "Write the Terraform configuration of a deployment.",
     "check": "Judge a deployment by the policy rules.",

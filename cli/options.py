@@ -24,6 +24,10 @@ Engine = Annotated[str | None, typer.Option("--engine", help="Serving engine: vl
 EngineVersion = Annotated[str | None, typer.Option("--engine-version", help="Engine version.", show_default="the catalogue's")]
 Batch = Annotated[str | None, typer.Option("--batch", metavar="FILE|-", help="Answer JSON lines instead: one request a line.", show_default=False)]
 
+Calibration = Annotated[
+    Path | None, typer.Option("--calibration", metavar="FILE", help="Corrections by own runs, from inferform calibrate.", show_default=False)
+]
+
 WorkFolder = Annotated[
     Path | None,
     typer.Option("--out", "-o", metavar="DIR", help="Folder of this deployment and environment.", show_default=".inferform/NAME/ENV"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -16,6 +17,9 @@ from inferform.sizing.memory_constants import EngineName
 from inferform.sizing.queueing import Latency, Limits
 from inferform.sizing.roofline import Constants, Layout, Link, StepCosts, constants, family, step_costs
 from inferform.sizing.room import batch_of, memory_of
+
+# Model and layout to the costs of a step, by fitted constants or those given.
+Costs = Callable[[Model, Layout, Constants | None], StepCosts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +86,22 @@ def estimate(request: EstimateRequest, fitted: Constants | None = None) -> Estim
     TensorRT-LLM runs a mixture of experts at full load with attention data-parallel and whole experts where that is faster.
     Raises: InputError when the weights and one request do not fit the GPU memory, or the GPU's peaks are not known.
     """
-    found = _estimate(request, fitted)
+    return estimate_with(request, fitted, step_costs)
+
+
+def estimate_with(request: EstimateRequest, fitted: Constants | None, costs: Costs) -> Estimate:
+    """As `estimate`, with step costs from another source. Raises: InputError as there, and what `costs` raises."""
+    found = _estimate(request, fitted, costs)
     if request.engine == "tensorrt-llm" and request.model.moe and request.tp > 1 and request.concurrency is None and request.dp == request.ep == 1:
         spread = replace(request, tp=1, dp=request.tp, ep=request.tp)
         if memory_of(_memory_request(spread)).fits:
-            other = _estimate(spread, fitted)
+            other = _estimate(spread, fitted, costs)
             return other if other.output_tokens_per_s > found.output_tokens_per_s else found
     return found
 
 
-def _estimate(request: EstimateRequest, fitted: Constants | None) -> Estimate:
-    here = replica(request, fitted)
+def _estimate(request: EstimateRequest, fitted: Constants | None, costs: Costs) -> Estimate:
+    here = replica(request, fitted, costs)
     prompt, output = request.input_tokens, request.output_tokens
     if request.concurrency is not None:
         clients = max(1, -(-request.concurrency // request.dp))
@@ -123,7 +132,7 @@ class Replica:
     host_s: float
 
 
-def replica(request: EstimateRequest, fitted: Constants | None = None) -> Replica:
+def replica(request: EstimateRequest, fitted: Constants | None = None, costs: Costs = step_costs) -> Replica:
     """The replica of a request. Raises: InputError when the weights and one request do not fit the GPU memory."""
     asked = _memory_request(request)
     memory = memory_of(asked)
@@ -137,7 +146,7 @@ def replica(request: EstimateRequest, fitted: Constants | None = None) -> Replic
     # An encoder keeps no cache, so only the batch limits count.
     room = float(memory.kv_cache_tokens) if memory.kv_cache_bytes_per_token or memory.kv_cache_tokens else math.inf
     cached = request.shared_prefix_tokens // 16 * 16
-    return Replica(step_costs(request.model, layout, fitted), Limits(*batch_of(asked), room), cached, host_s(request.engine, fitted))
+    return Replica(costs(request.model, layout, fitted), Limits(*batch_of(asked), room), cached, host_s(request.engine, fitted))
 
 
 def _memory_request(request: EstimateRequest) -> MemoryRequest:

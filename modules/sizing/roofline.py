@@ -15,6 +15,7 @@ the measured rows that fitted them.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
@@ -88,7 +89,8 @@ class StepCosts:
     """Seconds that one step of one pipeline stage costs on one data-parallel rank, by cause.
 
     Multiply by `stages` for a token's way through all stages. `expert_ranks` ranks decide together which experts a step touches, and
-    this rank holds `expert_share` of them.
+    this rank holds `expert_share` of them. `measured_step_s` takes the place of the whole count: seconds by (decode, context, prompt,
+    prompt_context) of `step_s`.
     """
 
     stages: int
@@ -115,6 +117,7 @@ class StepCosts:
     eager_s: float
     sequence_s: float
     host_s_per_sequence: float
+    measured_step_s: Callable[[float, float, float, float], float] | None = None
 
 
 def family(gpu: Gpu) -> str:
@@ -305,9 +308,11 @@ def step_s(costs: StepCosts, *, decode: float, context: float, prompt: float = 0
     `decode` sequences advance by a token with `context` tokens behind them; `prompt` prompt tokens see `prompt_context`
     tokens on average; `prompts` of them end a prompt and are sampled.
     """
+    c = costs
+    if c.measured_step_s is not None:
+        return c.measured_step_s(decode, context, prompt, prompt_context)
     tokens = decode + prompt
     sampled = decode + prompts
-    c = costs
     busy = _join(c.dense_s_per_token * tokens, c.dense_read_s)
     if c.experts:
         # A batch touches this many experts of each layer when tokens choose independently.
