@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, cast
 
 from inferform.catalog.gpus import find_gpu
@@ -139,12 +140,20 @@ def _gpu(given: Mapping[str, Any], has_memory: bool, problems: list[Problem]) ->
     if not isinstance(value, str):
         problems.append(Problem("wants a GPU name, or give gpu_memory_bytes", field="gpu", value=None if value is None else repr(value)[:40]))
         return None, ""
-    try:
-        gpu = find_gpu(value)
-    except InputError as err:
+    gpu = _card(value)
+    if isinstance(gpu, InputError):
         if not has_memory:
-            problems.extend(err.problems)
+            problems.extend(gpu.problems)
         return None, value[:80]
     if gpu.device_memory_bytes is None and not has_memory:
         problems.append(Problem(f"the memory of {gpu.name} is not known", field="gpu_memory_bytes", fix="give the bytes that a process on it sees"))
     return gpu, value[:80]
+
+
+@lru_cache(maxsize=1024)
+def _card(name: str) -> Gpu | InputError:
+    """The card, or why there is none: finding near names takes longer than a plan, and batches repeat a name."""
+    try:
+        return find_gpu(name)
+    except InputError as err:
+        return err
