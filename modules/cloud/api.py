@@ -43,6 +43,8 @@ _CREDENTIAL_ERRORS = frozenset(
 # IAM actions that are not called as the API operation is. Source: service authorization reference, Amazon S3 (read 2026-12-01).
 S3_ACTIONS = {
     "DeleteBucketLifecycle": "PutLifecycleConfiguration",
+    "DeleteBucketEncryption": "PutEncryptionConfiguration",
+    "DeleteBucketOwnershipControls": "PutBucketOwnershipControls",
     "DeletePublicAccessBlock": "PutBucketPublicAccessBlock",
     "GetBucketAccelerateConfiguration": "GetAccelerateConfiguration",
     "GetBucketCors": "GetBucketCORS",
@@ -145,7 +147,7 @@ class _Translated:
 
     def __exit__(self, kind: type[BaseException] | None, err: BaseException | None, trace: object) -> None:
         from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError  # type: ignore[import-untyped]
-        from botocore.parsers import ResponseParserError
+        from botocore.parsers import ResponseParserError  # type: ignore[import-untyped]
 
         if isinstance(err, ClientError):
             raise self._refused(err) from err

@@ -9,16 +9,18 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qs
 
 from inferform.sandbox.call import ec2_error, json_error
 from moto.core.parse import PROTOCOL_PARSERS
+from moto.core.request import Request
+from moto.core.routing import get_service_router
 from moto.core.serialize import get_serializer_class
 from moto.core.utils import get_service_model
-from werkzeug.wrappers import Request, Response
+from werkzeug.exceptions import NotFound
+from werkzeug.wrappers import Response
 
 Json = dict[str, Any]
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -26,8 +28,8 @@ Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 Fake = Callable[[Json, str], Json]
 
 _SCOPE = re.compile(r"Credential=[^/]+/\d{8}/([^/]+)/([^/]+)/aws4_request")
-# Signing name -> the name of the service model.
-_MODELS = {"ec2": "ec2", "eks": "eks", "pricing": "pricing", "servicequotas": "service-quotas", "ssm": "ssm"}
+# Signing names that are not the name of the service model.
+_MODELS = {"servicequotas": "service-quotas"}
 _MOST_BYTES = 1 << 20
 
 
@@ -54,24 +56,52 @@ class Fakes:
         return answer(environ, start_response) if answer is not None else self.application(environ, start_response)
 
     def _answer(self, environ: dict[str, Any]) -> Response | None:
-        request = Request(environ)
-        match = _SCOPE.search(request.headers.get("Authorization", ""))
-        model = _MODELS.get(match.group(2)) if match else None
-        if match is None or model is None or int(request.headers.get("Content-Length") or 0) > _MOST_BYTES:
+        found = read_operation(environ, {service for service, _ in self.fakes})
+        if found is None:
             return None
-        body = request.get_data(cache=True, parse_form_data=False)
-        environ.pop("werkzeug.request", None)
-        environ["wsgi.input"] = io.BytesIO(body)
-        name = _operation(model, request, body)
+        model, name, region, parameters = found
         fake = self.fakes.get((model, name))
         if fake is None:
             return None
         try:
-            return _written(model, name, fake(_parameters(model, name, request, body), match.group(1)))
+            return _written(model, name, fake(parameters(), region))
         except RefusedError as err:
             return _refused(model, err)
         except NotImplementedError:
             return None
+
+
+def read_operation(environ: dict[str, Any], services: Container[str]) -> tuple[str, str, str, Callable[[], Json]] | None:
+    """(service model, operation, region, its parameters) of a signed call to one of `services`; None for anything else.
+
+    The body can be read again afterwards; large and streamed ones are left unread.
+    """
+    match = _SCOPE.search(environ.get("HTTP_AUTHORIZATION", ""))
+    length = int(environ.get("CONTENT_LENGTH") or 0)
+    region, signed = match.groups() if match else ("", "")
+    model = _MODELS.get(signed, signed)
+    if model not in services or length > _MOST_BYTES or "HTTP_TRANSFER_ENCODING" in environ:
+        return None
+    body = environ["wsgi.input"].read(length) if length else b""
+
+    def request() -> Request:
+        return Request({**environ, "wsgi.input": io.BytesIO(body)})
+
+    environ["wsgi.input"] = io.BytesIO(body)
+    try:
+        operation, labels = get_service_router(model).match(request())
+    except NotFound:
+        return None
+
+    def parameters() -> Json:
+        given, protocol = request(), operation.service_model.metadata["protocol"]
+        wire: Any = {
+            "method": given.method, "values": given.values, "headers": given.headers, "body": body, "url_path": given.path, "url_params": labels,
+        }  # fmt: skip
+        parsed: Json = PROTOCOL_PARSERS[protocol](operation).parse(wire)
+        return parsed
+
+    return model, str(operation.name), region, parameters
 
 
 def _refused(model: str, err: RefusedError) -> Response:
@@ -79,29 +109,6 @@ def _refused(model: str, err: RefusedError) -> Response:
         return ec2_error(err.code, err.message) if model == "ec2" else json_error(err.status, err.code, err.message)
     text = json.dumps({"__type": err.code, "message": err.message})
     return Response(text, err.status, content_type="application/x-amz-json-1.1")
-
-
-def _operation(model: str, request: Request, body: bytes) -> str:
-    if model == "ec2":
-        return parse_qs(body.decode("utf-8", errors="replace")).get("Action", [""])[0]
-    if model == "eks":
-        service = get_service_model(model)
-        fits = (
-            n for n in service.operation_names if (http := service.operation_model(n).http)["method"] == request.method and http["requestUri"] == request.path
-        )
-        return str(next(fits, ""))
-    return request.headers.get("X-Amz-Target", "").rpartition(".")[2]
-
-
-def _parameters(model: str, name: str, request: Request, body: bytes) -> Json:
-    operation = get_service_model(model).operation_model(name)
-    protocol = operation.service_model.metadata["protocol"]
-    values = Request.from_values(method="POST", data=body, content_type="application/x-www-form-urlencoded").form if protocol == "ec2" else request.args
-    wire: Any = {
-        "method": request.method, "values": values, "headers": request.headers, "body": body, "url_path": request.path, "url_params": {},
-    }  # fmt: skip
-    parsed: Json = PROTOCOL_PARSERS[protocol](operation).parse(wire)
-    return parsed
 
 
 def _written(model: str, name: str, answer: Json) -> Response:
