@@ -55,8 +55,10 @@ def buy(prepared: Prepared, instance: Instance, fleet: Fleet) -> tuple[Counted, 
     return parts if isinstance(parts, str) else (counted, parts)
 
 
-def find(prepared: Prepared, demand: Demand, weights: tuple[str, ...], *, ceiling_usd_per_hour: float = math.inf, keep: int | None = 2) -> Found:
-    """Candidates of one precision tier, cheapest first, and what was dropped; see `search` for `keep`."""
+def find(
+    prepared: Prepared, demand: Demand, weights: tuple[str, ...], *, ceiling_usd_per_hour: float = math.inf, keep: int | None = 2, every: bool = False
+) -> Found:
+    """Candidates of one precision tier, cheapest first, and what was dropped; see `search` for `keep` and `every`."""
 
     disk = root_usd_per_hour(prepared)
 
@@ -71,7 +73,7 @@ def find(prepared: Prepared, demand: Demand, weights: tuple[str, ...], *, ceilin
     space = Space(
         prepared.instances, weights, prepared.degrees, cost, lambda cut: forbidden(prepared, cut), prepared.limits.capacity.warm_standby, spreads_experts(prepared), ceiling_usd_per_hour
     )  # fmt: skip
-    return search(prepared.model, demand, prepared.engine, space, keep=keep)
+    return search(prepared.model, demand, prepared.engine, space, keep=keep, every=every)
 
 
 def option(prepared: Prepared, choice: Choice) -> Option:

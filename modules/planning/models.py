@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, cast
+from typing import cast
 
 from inferform.errors import InputError, Problem
-from inferform.plan import ModelPlan, PoolPlan, SecretRef
+from inferform.plan import HOURS_PER_MONTH, ModelPlan, PoolPlan, SecretRef
 from inferform.planning.candidates import Option, find, option
 from inferform.planning.infeasible import nothing_fits
 from inferform.planning.pools import Pool, longest_output, plan_pool
 from inferform.planning.prepare import Prepared
 from inferform.planning.reasons import rejected, why
+from inferform.planning.split import LEAST_REPLICAS, LEAST_SAVING, ROLES, best_split, hand_over_s, may_split
 from inferform.sizing.layouts import prompt_share
 from inferform.sizing.precision import check_precision
-from inferform.sizing.search import Choice, Dropped, Fleet, Found
-from inferform.sizing.workload import Demand
+from inferform.sizing.queueing import Latency
+from inferform.sizing.search import Choice, Dropped, Found
 from inferform.spec import Disaggregation
 
 # A saving below this share is not worth a checkpoint of one's own.
 _WORTH_TELLING = 0.9
-_SPLIT_ROLES: tuple[Literal["prefill", "decode"], ...] = ("prefill", "decode")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def _variants(prepared: Prepared, tiers: range, *, stop: bool) -> tuple[list[Var
             break
         if not weights:
             continue
-        result = _split(prepared, weights, tier) if isinstance(prepared.spec.topology, Disaggregation) else _aggregated(prepared, weights, tier)
+        result = _split(prepared, weights, tier) if isinstance(prepared.spec.topology, Disaggregation) else _free(prepared, weights, tier)
         if isinstance(result, Variant):
             before = tuple(row for earlier in missed for row in earlier.dropped)
             found.append(replace(result, dropped=(*before, *result.dropped)))
@@ -85,33 +85,24 @@ def _aggregated(prepared: Prepared, weights: tuple[str, ...], tier: int) -> Vari
 
 
 def _split(prepared: Prepared, weights: tuple[str, ...], tier: int) -> Variant | Found:
-    """Prefill and decode pools in the asked ratio; each on the hardware that is cheapest for its own work, in one precision."""
-    ratio = cast(Disaggregation, prepared.spec.topology)
-    best: Variant | None = None
-    dropped: list[Dropped] = []
-    for kind in weights:
-        found = {role: find(prepared, replace(prepared.demand, role=role), (kind,)) for role in _SPLIT_ROLES}
-        dropped += [row for result in found.values() for row in result.dropped]
-        if not all(result.choices for result in found.values()):
-            continue
-        chosen: dict[str, Choice] = {role: result.choices[0] for role, result in found.items()}
-        sized = _in_ratio(chosen, {"prefill": ratio.prefill, "decode": ratio.decode})
-        variant = Variant({role: option(prepared, choice) for role, choice in sized.items()}, (), tuple(dropped), tier)
-        if best is None or variant.usd_per_hour < best.usd_per_hour:
-            best = variant
-    return best or Found((), tuple(dropped))
+    """Prefill and decode pools in the asked ratio."""
+    options, dropped = best_split(prepared, weights, cast(Disaggregation, prepared.spec.topology), math.inf)
+    return Found((), dropped) if options is None else Variant(options, (), dropped, tier)
 
 
-def _in_ratio(chosen: dict[str, Choice], ratio: dict[str, int]) -> dict[str, Choice]:
-    """Both pools enlarged to whole groups, so that the ratio of their replicas is the asked one at every size."""
-    groups = [max(math.ceil(chosen[role].fleet.replicas[at] / ratio[role]) for role in ratio) for at in range(3)]
-    sized = {}
-    for role, choice in chosen.items():
-        fleet = choice.fleet
-        replicas = (groups[0] * ratio[role], groups[1] * ratio[role], groups[2] * ratio[role])
-        nodes = tuple(-(-count // fleet.replicas_per_node) * fleet.nodes_per_replica for count in replicas)
-        sized[role] = replace(choice, fleet=Fleet(replicas, (nodes[0], nodes[1], nodes[2]), fleet.nodes_per_replica, fleet.replicas_per_node))
-    return sized
+def _free(prepared: Prepared, weights: tuple[str, ...], tier: int) -> Variant | Found:
+    """One kind of replica, or split pools where a large fleet is a tenth cheaper so or nothing else keeps the objectives."""
+    together = _aggregated(prepared, weights, tier)
+    if not may_split(prepared):
+        return together
+    if isinstance(together, Variant):
+        if together.options["aggregated"].counted.replicas.steady < LEAST_REPLICAS:
+            return together
+        options, _ = best_split(prepared, weights, None, together.usd_per_hour * (1 - LEAST_SAVING))
+        whole = together.options["aggregated"].choice
+        return together if options is None else Variant(options, (whole, *together.others), together.dropped, tier)
+    options, _ = best_split(prepared, weights, None, math.inf)
+    return together if options is None else Variant(options, (), together.dropped, tier)
 
 
 def plan_model(prepared: Prepared, variant: Variant, problems: list[Problem], warnings: list[str]) -> ModelPlan:
@@ -123,8 +114,10 @@ def plan_model(prepared: Prepared, variant: Variant, problems: list[Problem], wa
     lines: list[str] = []
     for role, opt in variant.options.items():
         prefix = "" if role == "aggregated" else f"{role}: "
-        point = replace(pools[role].point, ttft=pools["prefill"].point.ttft) if role == "decode" else pools[role].point
+        point = pools[role].point
         lines += [prefix + line for line in why(prepared, opt, point, variant.others, tier=variant.tier)]
+    if len(pools) > 1:
+        lines.append(_apart(prepared, variant, pools))
     lines += _cheaper(prepared, variant)
     warnings += _warnings(prepared, variant, pools)
     spec, demand, model = prepared.spec, prepared.demand, prepared.model
@@ -139,8 +132,19 @@ def plan_model(prepared: Prepared, variant: Variant, problems: list[Problem], wa
         slo_ttft_p95_ms=None if demand.ttft_p95_s is None else round(demand.ttft_p95_s * 1e3, 3),
         slo_tpot_p95_ms=None if demand.tpot_p95_s is None else round(demand.tpot_p95_s * 1e3, 3), load=main.load,
         pools={role: pool.plan for role, pool in pools.items()}, why=tuple(dict.fromkeys(lines)), rejected=rejected(first, variant.others, variant.dropped, variant.over_budget),
-        disaggregation=spec.topology.runtime if isinstance(spec.topology, Disaggregation) else None,
+        disaggregation=spec.topology.runtime if isinstance(spec.topology, Disaggregation) else "vllm-router" if len(pools) > 1 else None,
     )  # fmt: skip
+
+
+def _apart(prepared: Prepared, variant: Variant, pools: dict[str, Pool]) -> str:
+    """What the split saves, its ratio, and what the hand-over adds."""
+    prefill, decode = pools["prefill"].plan, pools["decode"].plan
+    sizes = f"{prefill.replicas.steady} prefill to {decode.replicas.steady} decode replicas"
+    whole = next(iter(variant.others), None)
+    saved = f", ${(whole.usd_per_hour - variant.usd_per_hour) * HOURS_PER_MONTH:,.0f} a month less than {whole}" if whole is not None else ""
+    asked = "asked for in the spec" if isinstance(prepared.spec.topology, Disaggregation) else "each as many as its own work needs"
+    over_s = hand_over_s(prepared, variant.options["prefill"].choice, variant.options["decode"].choice)
+    return f"prefill and decode apart: {sizes}, {asked}{saved}; handing a long prompt's cache over takes {over_s * 1e3:.0f} ms of the first token's time"
 
 
 def prompt_shares(prepared: Prepared, variant: Variant) -> dict[str, float]:
@@ -168,17 +172,15 @@ def _cheaper(prepared: Prepared, variant: Variant) -> list[str]:
 
 
 def _pools(prepared: Prepared, variant: Variant, problems: list[Problem]) -> dict[str, Pool]:
-    """Pools by role. In a split model the first token comes from the prefill pool and the pace from the decode pool."""
-    demands: dict[str, Demand] = {role: prepared.demand if role == "aggregated" else replace(prepared.demand, role=_role(role)) for role in variant.options}
-    if "aggregated" in variant.options:
-        return {"aggregated": plan_pool(prepared, demands["aggregated"], variant.options["aggregated"], "aggregated", ttft=None, tpot=None, problems=problems)}
-    trial = {role: plan_pool(prepared, demands[role], variant.options[role], role, ttft=None, tpot=None, problems=[]) for role in _SPLIT_ROLES}
-    ttft, tpot = trial["prefill"].point.ttft, trial["decode"].point.tpot
-    return {role: plan_pool(prepared, demands[role], variant.options[role], role, ttft=ttft, tpot=tpot, problems=problems) for role in _SPLIT_ROLES}
-
-
-def _role(name: str) -> Literal["prefill", "decode"]:
-    return "prefill" if name == "prefill" else "decode"
+    """Pools by role. In a split model the first token comes from prefill, the hand-over and a decode step, and the pace from the decode pool."""
+    options = variant.options
+    if "aggregated" in options:
+        return {"aggregated": plan_pool(prepared, prepared.demand, options["aggregated"], "aggregated", ttft=None, tpot=None, problems=problems)}
+    trial = {role: plan_pool(prepared, prepared.demand_of(role), options[role], role, ttft=None, tpot=None, problems=[]) for role in ROLES}
+    prompt, tpot = trial["prefill"].point.ttft, trial["decode"].point.tpot
+    after = hand_over_s(prepared, options["prefill"].choice, options["decode"].choice) + tpot.p50
+    ttft = Latency(prompt.p50 + after, prompt.p95 + after, prompt.p99 + after)
+    return {role: plan_pool(prepared, prepared.demand_of(role), options[role], role, ttft=ttft, tpot=tpot, problems=problems) for role in ROLES}
 
 
 def _warnings(prepared: Prepared, variant: Variant, pools: dict[str, Pool]) -> list[str]:
@@ -208,6 +210,10 @@ def _warnings(prepared: Prepared, variant: Variant, pools: dict[str, Pool]) -> l
                 version=settings.version, image=settings.image, device="gpu" if pool.gpu else "cpu", efa=pool.infrastructure.efa is not None
             )
         ]
+    cards = {role: opt.choice.fit.cut.gpu for role, opt in variant.options.items()}
+    if len({card.arch for card in cards.values()}) > 1:
+        between = " and ".join(f"{role} on {card.name}" for role, card in sorted(cards.items()))
+        found.append(f"{name}: {between} are of two generations, whose attention kernels may lay the cache out differently; try the hand-over before you buy")
     wanted = prepared.demand.prompt.p95 + prepared.demand.output.p95
     if prepared.engine.max_model_len < wanted:
         found.append(

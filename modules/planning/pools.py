@@ -50,8 +50,9 @@ def plan_pool(prepared: Prepared, demand: Demand, option: Option, role: str, *, 
     )  # fmt: skip
     scaling_field = f"{prepared.field}.scaling" if prepared.spec.scaling else "scaling"
     scaling = plan_scaling(
-        scaling_field, prepared.limits.scaling, replicas=counted.replicas, load=load, fit=fit, demand=demand, embed=prepared.task == "embed", problems=problems
-    )
+        scaling_field, prepared.limits.scaling, replicas=counted.replicas, load=load, fit=fit, rate=choice.rate, demand=demand,
+        embed=prepared.task == "embed", problems=problems,
+    )  # fmt: skip
     gpus = cut.tp * cut.pp * choice.dp // fleet.nodes_per_replica if instance.gpu else 0
     pod = plan_pod(
         prepared.field, prepared.spec, instance, gpus=gpus, pods_per_replica=fleet.nodes_per_replica, pods_per_node=fleet.replicas_per_node,

@@ -51,8 +51,8 @@ class Market:
                 "a capacity block and spot do not go together", f"{field}.purchase", value=", ".join(kinds),
                 fix="put the spot nodes into a model or deployment of their own, or use on_demand after the block",
             )  # fmt: skip
-        firm = [source for source in listed if source.kind is not Purchase.SPOT]
-        if self.latency_sensitive and Purchase.SPOT in kinds and not any(s.min_nodes >= 1 for s in firm) and (not firm or kinds[0] is Purchase.SPOT):
+        firm = [source for source in listed if source.kind is not Purchase.SPOT and source.max_nodes != 0]
+        if self.latency_sensitive and Purchase.SPOT in kinds and not any(s.min_nodes >= 1 for s in firm) and (not firm or listed[0].kind is Purchase.SPOT):
             yield Problem(
                 "spot nodes can be taken away at two minutes' notice, so they never carry a latency-sensitive model alone", f"{field}.purchase",
                 value=", ".join(kinds), fix="put on_demand with min_nodes of at least 1 before spot, or set workload.profile to batch",

@@ -16,15 +16,18 @@ KV_USE = 0.85
 # Act before the objective is missed: a new replica takes minutes.
 _EARLY = 0.8
 _CPU_USE = 70.0
+# An HPA lets a metric be 10 % off its target before it acts, so a target below the rate by as much acts at the rate.
+_TOLERANCE = 1.1
 
 
 def plan_scaling(
-    field: str, scaling: Scaling, *, replicas: Count, load: LoadPlan, fit: Fit, demand: Demand, embed: bool, problems: list[Problem]
+    field: str, scaling: Scaling, *, replicas: Count, load: LoadPlan, fit: Fit, rate: float, demand: Demand, embed: bool, problems: list[Problem]
 ) -> ScalingPlan:
-    """The scaler of one pool. KEDA unless the spec names an HPA; none where there is nothing to scale."""
+    """The scaler of one pool, of which a replica carries `rate` requests a second. KEDA unless the spec names an HPA; none where nothing is to scale."""
     kind = "fixed" if scaling.fixed or replicas.min == replicas.max else "hpa" if scaling.hpa else "keda"
     keda = scaling.keda or KedaScaling()
-    named = scaling.hpa.triggers if scaling.hpa else scaling.keda.triggers if scaling.keda else None
+    # A block without triggers leaves the choice to the kind of model.
+    named = scaling.hpa.triggers if scaling.hpa else keda.triggers if "triggers" in keda.model_fields_set else None
     signals = named if named is not None else _usual(embed, demand.role)
     triggers = []
     for at, trigger in enumerate(signals):
@@ -34,12 +37,12 @@ def plan_scaling(
                     "embedding models keep no KV cache",
                     f"{field}.{'hpa' if scaling.hpa else 'keda'}.triggers.{at}.signal",
                     value=trigger.signal,
-                    legal=("queue", "ttft_p95", "cpu"),
-                    fix="use queue",
+                    legal=("queue", "request_rate", "ttft_p95", "cpu"),
+                    fix="use queue and request_rate",
                 )
             )
             continue
-        triggers.append(_trigger(trigger, fit, demand))
+        triggers.append(_trigger(trigger, fit, rate, demand))
     window = math.ceil(scaling.scale_in_delay)
     fallback = keda.fallback.replicas if keda.fallback.replicas is not None else replicas.steady
     if kind == "keda" and not replicas.min <= fallback <= replicas.max:
@@ -58,14 +61,17 @@ def plan_scaling(
 
 
 def _usual(embed: bool, role: str) -> tuple[Trigger, ...]:
-    """Prefill replicas are short when first tokens come late, decode replicas when their caches fill up."""
-    queue, kv_use = Trigger(signal="queue", target=None), Trigger(signal="kv_use", target=KV_USE)
-    by_role = {"prefill": (queue, Trigger(signal="ttft_p95", target=None)), "decode": (kv_use, Trigger(signal="in_flight_tokens", target=None))}
-    return (queue,) if embed else by_role.get(role, (queue, kv_use))
+    """Prefill replicas are short when first tokens come late, decode replicas when their caches fill up.
+
+    Those signals tell an overload, and are near nothing at the planned load: the request rate holds the count that the load needs.
+    """
+    queue, rate, kv_use = Trigger(signal="queue", target=None), Trigger(signal="request_rate", target=None), Trigger(signal="kv_use", target=KV_USE)
+    by_role = {"prefill": (queue, rate, Trigger(signal="ttft_p95", target=None)), "decode": (kv_use, rate, Trigger(signal="in_flight_tokens", target=None))}
+    return (queue, rate) if embed else by_role.get(role, (queue, rate, kv_use))
 
 
-def _trigger(trigger: Trigger, fit: Fit, demand: Demand) -> TriggerPlan:
-    target, why = _derived(trigger.signal, fit, demand)
+def _trigger(trigger: Trigger, fit: Fit, rate: float, demand: Demand) -> TriggerPlan:
+    target, why = _derived(trigger.signal, fit, rate, demand)
     if trigger.target is not None and trigger.signal != "kv_use":
         return TriggerPlan(signal=trigger.signal, target=trigger.target, why="set in the spec")
     if trigger.signal == "kv_use" and trigger.target is not None:
@@ -73,7 +79,7 @@ def _trigger(trigger: Trigger, fit: Fit, demand: Demand) -> TriggerPlan:
     return TriggerPlan(signal=trigger.signal, target=target, why=why)
 
 
-def _derived(signal: str, fit: Fit, demand: Demand) -> tuple[float, str]:
+def _derived(signal: str, fit: Fit, rate: float, demand: Demand) -> tuple[float, str]:
     """(threshold per replica, reason) from what one replica carries."""
     best = fit.best
     if signal == "queue":
@@ -87,6 +93,10 @@ def _derived(signal: str, fit: Fit, demand: Demand) -> tuple[float, str]:
             float(waiting),
             f"{waiting} waiting request{'s' if waiting > 1 else ''} still clear inside the TTFT objective of {demand.ttft_p95_s:g} s at {pace:.1f} prompts a second",
         )
+    if signal == "request_rate":
+        # Scalers count in thousandths.
+        target = max(0.001, round(rate / _TOLERANCE, 3))
+        return target, f"the {rate:.4g} requests a second that one replica carries, less the 10 % that a scaler waits before it acts"
     if signal == "kv_use":
         return KV_USE, f"above {KV_USE:.0%} of the KV cache new requests push running ones out"
     if signal == "in_flight_tokens":

@@ -103,6 +103,31 @@ def evaluate(model: Model, demand: Demand, engine: Engine, cut: Cut) -> Fit | Mi
     return _evaluate(model, replace(demand, requests_per_s=1.0, burst=1.0), engine, cut)
 
 
+def carries(model: Model, demand: Demand, engine: Engine, cut: Cut, requests_per_s: float) -> bool:
+    """Whether one data-parallel rank of this cut carries at least this rate, with some batch limits: a few looks instead of an evaluation.
+
+    True also where the cut cannot be used at all, so that `evaluate` says why.
+    """
+    costs = _costs(model, engine, cut)
+    fits = False
+    for step_tokens in _step_budgets(costs, demand, engine):
+        sequences = min(engine.max_num_seqs or demand.defaults.sequences, step_tokens)
+        while sequences <= step_tokens:
+            memory = _memory(model, engine, cut, sequences, step_tokens)
+            if not memory.fits:
+                break
+            fits = True
+            limits = Limits(sequences, step_tokens, _room(memory))
+            point = open_loop(costs, limits, demand.load(prefix_caching=engine.prefix_caching), requests_per_s=requests_per_s, host_s=host_s(engine.name))
+            if point is not None and _inside(point, demand):
+                return True
+            # More sequences at once shorten no step, they only let more run.
+            if point is not None or engine.max_num_seqs is not None:
+                break
+            sequences = _next_step(sequences)
+    return not fits
+
+
 @lru_cache(maxsize=8192)
 def _evaluate(model: Model, demand: Demand, engine: Engine, cut: Cut) -> Fit | Miss:
     """The best of the batch limits.
@@ -168,8 +193,10 @@ def _next_step(sequences: int) -> int:
 def _carries(costs: StepCosts, limits: Limits, demand: Demand, engine: Engine, requests_per_s: float) -> bool:
     """Whether a replica carries this rate inside the objectives: one look instead of the search for the highest rate."""
     point = open_loop(costs, limits, demand.load(prefix_caching=engine.prefix_caching), requests_per_s=requests_per_s, host_s=host_s(engine.name))
-    if point is None:
-        return False
+    return point is not None and _inside(point, demand)
+
+
+def _inside(point: Point, demand: Demand) -> bool:
     ttft, tpot = demand.ttft_p95_s, demand.tpot_p95_s
     return (ttft is None or point.ttft.p95 <= ttft) and (tpot is None or point.tpot.p95 <= tpot)
 

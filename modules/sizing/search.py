@@ -15,13 +15,15 @@ from dataclasses import dataclass
 from inferform.catalog.gpus import find_gpu
 from inferform.catalog.types import Instance, Model
 from inferform.sizing.cpu import cpu_card
-from inferform.sizing.layouts import Cut, Engine, Fit, Miss, evaluate
+from inferform.sizing.layouts import Cut, Engine, Fit, Miss, carries, evaluate
 from inferform.sizing.roofline import Link
 from inferform.sizing.workload import Demand
 
 _PIPELINE_LINK = {"nvswitch": 300e9, "nvlink": 100e9, "pcie": 20e9, "none": 20e9}
 # Pipeline stages over more nodes than this are not searched; an explicit pp may ask for them.
 _MOST_NODES_PER_REPLICA = 4
+# Requests a second of someone who is alone.
+_LONE = 1e-6
 _QUALITY = {"bf16": 0, "fp16": 0, "fp8": 1, "int8": 2, "mxfp4": 3, "nvfp4": 3, "awq": 4, "gptq": 4}
 
 
@@ -106,10 +108,10 @@ class Found:
     dropped: tuple[Dropped, ...]
 
 
-def search(model: Model, demand: Demand, engine: Engine, space: Space, *, keep: int | None = 2) -> Found:
+def search(model: Model, demand: Demand, engine: Engine, space: Space, *, keep: int | None = 2, every: bool = False) -> Found:
     """Candidates that carry the demand inside its objectives, cheapest first; the best `keep` of them are exact, all with None.
 
-    Shape: one Choice per instance type at most, its cheapest layout.
+    Shape: one Choice per instance type at most, its cheapest layout; with `every` all layouts.
     """
     choices: list[Choice] = []
     dropped: list[Dropped] = []
@@ -133,10 +135,14 @@ def search(model: Model, demand: Demand, engine: Engine, space: Space, *, keep: 
             outcome: Choice | tuple[str, str, float] | None = _price_bar(space.cost(instance, Fleet((1, 1, 1), (nodes,) * 3, nodes)), nodes, bar) or _refused(
                 space, cut
             )
+            if outcome is None and bar < math.inf:
+                outcome = _too_weak(model, demand, engine, cut, instance=instance, nodes=nodes, bar=bar, space=space)
             if outcome is None:
                 fit = evaluate(model, demand, engine, cut)
                 outcome = (fit.kind, fit.reason, fit.distance) if isinstance(fit, Miss) else _choice(instance, fit, nodes=nodes, demand=demand, space=space)
-            if isinstance(outcome, Choice):
+            if isinstance(outcome, Choice) and every:
+                choices.append(outcome)
+            elif isinstance(outcome, Choice):
                 best = outcome if best is None or _order(outcome, demand) < _order(best, demand) else best
             else:
                 kind, reason, distance = outcome
@@ -217,6 +223,45 @@ def _price_bar(least: float | str, nodes: int, bar: float) -> tuple[str, str, fl
     return "price", f"{nodes} node{'s' if nodes > 1 else ''} already cost ${least:,.2f} an hour", least / bar
 
 
+def _too_weak(
+    model: Model, demand: Demand, engine: Engine, cut: Cut, *, instance: Instance, nodes: int, bar: float, space: Space
+) -> tuple[str, str, float] | None:
+    """A candidate that carries too little for all the nodes that the best ones found would pay for; what it carries need not be known."""
+    per_node = _replicas_per_node(instance, cut, nodes)
+    groups = _affordable(instance, nodes, per_node, bar, space)
+    replicas = groups * per_node - space.warm_standby
+    if replicas < 1:
+        return "price", f"{nodes} node{'s' if nodes > 1 else ''} and the warm standby cost more than ${bar:,.2f} an hour", 1.0
+    least = demand.capacity_needed() / replicas
+    # Rates are found to one percent, and a hair below the one needed must not be lost.
+    if carries(model, demand, engine, cut, least * 0.99 / cut.dp) or not carries(model, demand, engine, cut, _LONE):
+        # What not even a lone request keeps is told as that.
+        return None
+    count = groups * nodes
+    return (
+        "price",
+        f"{count} node{'s' if count > 1 else ''} do not carry the load, and more cost over ${bar:,.2f} an hour (a replica would need {least:.3g} requests/s)",
+        1.0,
+    )
+
+
+def _affordable(instance: Instance, nodes: int, per_node: int, bar: float, space: Space) -> int:
+    """Most groups of `nodes` nodes whose price is at most `bar`."""
+
+    def within(groups: int) -> bool:
+        replicas, count = groups * per_node, groups * nodes
+        usd = space.cost(instance, Fleet((replicas,) * 3, (count,) * 3, nodes, per_node))
+        return not isinstance(usd, str) and usd <= bar
+
+    low, high = 0, 1
+    while within(high):
+        low, high = high, high * 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if within(middle) else (low, middle)
+    return low
+
+
 def _refused(space: Space, cut: Cut) -> tuple[str, str, float] | None:
     forbidden = space.check(cut)
     return None if forbidden is None else (*forbidden, 1.0)
@@ -224,7 +269,7 @@ def _refused(space: Space, cut: Cut) -> tuple[str, str, float] | None:
 
 def _choice(instance: Instance, fit: Fit, *, nodes: int, demand: Demand, space: Space) -> Choice | tuple[str, str, float]:
     dp = fit.cut.dp
-    per_node = max(1, instance.gpu_count // (fit.cut.tp * fit.cut.pp * dp)) if nodes == 1 else 1
+    per_node = _replicas_per_node(instance, fit.cut, nodes)
     fleet = fleet_for(demand, fit.best.requests_per_s * dp, nodes_per_replica=nodes, replicas_per_node=per_node, warm_standby=space.warm_standby)
     usd = space.cost(instance, fleet)
     if isinstance(usd, str):
@@ -232,6 +277,10 @@ def _choice(instance: Instance, fit: Fit, *, nodes: int, demand: Demand, space: 
     if usd > space.ceiling_usd_per_hour:
         return "price", f"{fleet.nodes[1]} nodes cost ${usd:,.2f} an hour", usd / space.ceiling_usd_per_hour
     return Choice(instance, fit, fleet, usd)
+
+
+def _replicas_per_node(instance: Instance, cut: Cut, nodes: int) -> int:
+    return max(1, instance.gpu_count // (cut.tp * cut.pp * cut.dp)) if nodes == 1 else 1
 
 
 def fleet_for(demand: Demand, rate: float, *, nodes_per_replica: int, replicas_per_node: int, warm_standby: int) -> Fleet:

@@ -61,8 +61,11 @@ def test_fc29_a_long_load_lengthens_the_cooldown() -> None:
 
 
 def test_thresholds_follow_from_capacity_and_say_why() -> None:
-    """The queue threshold is what clears inside the TTFT objective; KV use stops at 85 %; both say so."""
-    queue, kv = scaling().triggers
+    """The queue threshold is what clears inside the TTFT objective; KV use stops at 85 %; the rate acts at what a replica carries; all say so."""
+    pool = plan({"chat": model(workload={"burst": 3.0, "peak_rps": 8})}).models["chat"].pools["aggregated"]
+    queue, rate, kv = pool.scaling.triggers
+    assert ("request_rate", pytest.approx(pool.requests_per_s / 1.1, abs=0.001)) == (rate.signal, rate.target)
+    assert f"the {pool.requests_per_s:.4g} requests a second that one replica carries" in rate.why
     assert ("queue", "kv_use", 0.85) == (queue.signal, kv.signal, kv.target)
     assert queue.target >= 1
     assert "TTFT objective of 1.5 s" in queue.why
@@ -90,7 +93,7 @@ def test_explicit_targets_are_kept() -> None:
 
 
 def test_an_embedding_model_has_no_cache_to_watch() -> None:
-    """kv_use on an encoder is refused; by default only the queue counts."""
+    """kv_use on an encoder is refused; by default queue and request rate count, also where a keda block names no triggers."""
     bge = {
         **model(
             "BAAI/bge-large-en-v1.5",
@@ -98,6 +101,7 @@ def test_an_embedding_model_has_no_cache_to_watch() -> None:
             workload={"burst": 3.0, "input_tokens": {"mean": 100, "p95": 200}, "output_tokens": {"mean": 1, "p95": 1}},
         )
     }
-    assert ["queue"] == [t.signal for t in plan({"bge": bge}).models["bge"].pools["aggregated"].scaling.triggers]
+    for given in (bge, {**bge, "scaling": {"keda": {"polling_interval": "10s"}}}):
+        assert ["queue", "request_rate"] == [t.signal for t in plan({"bge": given}).models["bge"].pools["aggregated"].scaling.triggers]
     with pytest.raises(InputError, match="embedding models keep no KV cache"):
         plan({"bge": {**bge, "scaling": {"keda": {"triggers": [{"signal": "queue"}, {"signal": "kv_use"}]}}}})

@@ -1,0 +1,132 @@
+"""Prefill and decode apart: both pools chosen together, each on its own hardware (requirements A5).
+
+A pair has to fit: decode's tensor-parallel degree is a whole multiple of prefill's, so that each decode rank fetches whole
+heads, replicas lie on one node each, and the way of the cache from one to the other counts towards the first token.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from inferform.planning.candidates import Option, buy, find, option, root_usd_per_hour
+from inferform.planning.prepare import Prepared
+from inferform.sizing.layouts import planned
+from inferform.sizing.search import Choice, Dropped, Fleet
+from inferform.spec import Disaggregation
+
+ROLES: tuple[Literal["prefill", "decode"], ...] = ("prefill", "decode")
+# Engines whose split pools can be rendered.
+_ENGINES = frozenset({"vllm"})
+# Two kinds of pools and a router are more to run, so a plan turns to them by itself only for a fleet of this size and a saving of this share.
+LEAST_REPLICAS, LEAST_SAVING = 8, 0.1
+# Bulk transfers between nodes fill most of a network card.
+_NETWORK_SHARE = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A prefill and a decode pool that fit together."""
+
+    prefill: Choice
+    decode: Choice
+
+    def by_role(self) -> dict[str, Choice]:
+        return {"prefill": self.prefill, "decode": self.decode}
+
+
+def may_split(prepared: Prepared) -> bool:
+    """Whether a plan may choose split pools by itself: an engine and a scaler that run them, and nothing in the spec against it."""
+    scaling = prepared.limits.scaling
+    to_zero = scaling.min == 0 or scaling.idle == 0
+    runs = prepared.task == "generate" and prepared.settings.engine.name in _ENGINES
+    return runs and prepared.spec.topology == "auto" and scaling.hpa is None and not to_zero and prepared.engine.chunked_prefill
+
+
+def best_split(
+    prepared: Prepared, weights: tuple[str, ...], ratio: Disaggregation | None, ceiling_usd_per_hour: float
+) -> tuple[dict[str, Option] | None, tuple[Dropped, ...]]:
+    """(the cheapest pair below the ceiling by role, what was dropped); `ratio` None leaves the ratio to what each role needs.
+
+    Both roles run the same precision. Every layout of every type is tried for each role, and every pair that fits.
+    """
+    best: tuple[float, dict[str, Choice]] | None = None
+    dropped: list[Dropped] = []
+    # No pair costs less than the cheapest of each role, whatever fits together, so each role may cost what the other leaves.
+    least = dict.fromkeys(ROLES, 0.0)
+    for role in reversed(ROLES) if math.isfinite(ceiling_usd_per_hour) else ():
+        cheapest = find(prepared, prepared.demand_of(role), weights, ceiling_usd_per_hour=ceiling_usd_per_hour - sum(least.values()), keep=1).choices
+        if not cheapest:
+            return None, ()
+        least[role] = cheapest[0].usd_per_hour
+    for kind in weights:
+        ceiling = ceiling_usd_per_hour if best is None else min(best[0], ceiling_usd_per_hour)
+        found = {
+            role: find(prepared, prepared.demand_of(role), (kind,), ceiling_usd_per_hour=ceiling - sum(least.values()) + least[role], keep=None, every=True)
+            for role in ROLES
+        }
+        dropped += [row for result in found.values() for row in result.dropped]
+        pairs = [
+            Pair(prefill, decode)
+            for prefill in _alone(found["prefill"].choices)
+            for decode in _alone(found["decode"].choices)
+            if decode.fit.cut.tp % prefill.fit.cut.tp == 0 and prefill.usd_per_hour + decode.usd_per_hour <= ceiling
+        ]
+        for pair in sorted(pairs, key=lambda p: p.prefill.usd_per_hour + p.decode.usd_per_hour):
+            # Whole groups only add to what the roles need, so the sum of their own prices is a bound.
+            if best is not None and pair.prefill.usd_per_hour + pair.decode.usd_per_hour >= best[0]:
+                break
+            sized = pair.by_role() if ratio is None else _in_ratio(pair.by_role(), {"prefill": ratio.prefill, "decode": ratio.decode})
+            if not _in_time(prepared, sized):
+                continue
+            usd = _price(prepared, sized)
+            if usd is not None and usd <= ceiling_usd_per_hour and (best is None or usd < best[0]):
+                best = usd, sized
+    if best is None and not any(row.kind in {"TTFT", "TPOT", "memory", "throughput"} for row in dropped):
+        dropped.append(Dropped("", "", "prefill + decode", "TTFT", "no pair of pools that fit together hands the prompt's cache over in time", 1.1))
+    return (None if best is None else {role: option(prepared, choice) for role, choice in best[1].items()}), tuple(dropped)
+
+
+def hand_over_s(prepared: Prepared, prefill: Choice, decode: Choice) -> float:
+    """Seconds that the cache of a long (95th percentile) prompt needs from a prefill to a decode node, on its share of the slower network card."""
+    cut = prefill.fit.cut
+    held = prefill.fit.memory.kv_cache_bytes_per_token * cut.tp * cut.pp * prepared.demand.prompt.p95
+    slower = min(choice.instance.network_bytes_per_s / choice.fleet.replicas_per_node for choice in (prefill, decode))
+    return held / (slower * _NETWORK_SHARE) if slower else 0.0
+
+
+def _alone(choices: tuple[Choice, ...]) -> list[Choice]:
+    return [choice for choice in choices if choice.fleet.nodes_per_replica == 1]
+
+
+def _in_time(prepared: Prepared, sized: dict[str, Choice]) -> bool:
+    """Whether prompt, hand-over and the first decode step together keep the TTFT objective."""
+    demand = prepared.demand
+    if demand.ttft_p95_s is None:
+        return True
+    points = {role: planned(c.fit, prepared.demand_of(role), prepared.engine, demand.requests_per_s / c.fleet.replicas[1] / c.dp) for role, c in sized.items()}
+    return points["prefill"].ttft.p95 + hand_over_s(prepared, sized["prefill"], sized["decode"]) + points["decode"].tpot.p50 <= demand.ttft_p95_s
+
+
+def _price(prepared: Prepared, sized: dict[str, Choice]) -> float | None:
+    """USD an hour of both pools; None where the spec's counts or purchase list do not hold one of them."""
+    usd = 0.0
+    for choice in sized.values():
+        made = buy(prepared, choice.instance, choice.fleet)
+        if isinstance(made, str):
+            return None
+        usd += Option(choice, *made, root_usd_per_hour(prepared)).usd_per_hour
+    return usd
+
+
+def _in_ratio(chosen: dict[str, Choice], ratio: dict[str, int]) -> dict[str, Choice]:
+    """Both pools enlarged to whole groups, so that the ratio of their replicas is the asked one at every size."""
+    groups = [max(math.ceil(chosen[role].fleet.replicas[at] / ratio[role]) for role in ratio) for at in range(3)]
+    sized = {}
+    for role, choice in chosen.items():
+        fleet = choice.fleet
+        replicas = (groups[0] * ratio[role], groups[1] * ratio[role], groups[2] * ratio[role])
+        nodes = tuple(-(-count // fleet.replicas_per_node) * fleet.nodes_per_replica for count in replicas)
+        sized[role] = replace(choice, fleet=Fleet(replicas, (nodes[0], nodes[1], nodes[2]), fleet.nodes_per_replica, fleet.replicas_per_node))
+    return sized

@@ -1,0 +1,86 @@
+"""Prefill and decode pools chosen together."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+from inferform.errors import InputError
+from inferform.planning.candidates import find
+from inferform.planning.prepare import Prepared, prepare
+from inferform.planning.split import best_split, hand_over_s
+from inferform.render import render
+from inferform.sizing.layouts import planned
+from inferform.sizing.search import Choice
+
+from tests.planning.specs import SMALL, model, plan, spec
+
+# Long prompts and a quick pace: a prompt beside running streams slows them, so that many aggregated replicas are needed.
+WORK = {"peak_rps": 20, "input_tokens": {"mean": 8000, "p95": 8000}, "output_tokens": {"mean": 200, "p95": 200}}
+CARDS = ["L40S", "H100", "RTX-PRO-6000-BSE", "A100-40GB"]
+
+
+def long_prompts(**changes: Any) -> dict[str, Any]:
+    return model(SMALL, **{"max_model_len": 32768, "workload": WORK, "slo": {"ttft_p95": "3s", "tpot_p95": "15ms"}, "quantization": "fp8", **changes})
+
+
+def prepared(**changes: Any) -> Prepared:
+    asked = spec({"m": long_prompts(hardware={"gpus": CARDS}, **changes)})
+    return prepare("m", asked.models["m"], asked)
+
+
+def test_the_pair_is_the_cheapest_of_all_pairs() -> None:
+    """Every layout of every type for each role, every pair that fits by degree and first token: none is cheaper."""
+    one = prepared()
+    options, _ = best_split(one, ("fp8",), None, float("inf"))
+    assert options is not None
+    every = {role: find(one, one.demand_of(role), ("fp8",), keep=None, every=True).choices for role in ("prefill", "decode")}
+
+    def first_s(prefill: Choice, decode: Choice) -> float:
+        rate = one.demand.requests_per_s
+        prompt = planned(prefill.fit, one.demand_of("prefill"), one.engine, rate / prefill.fleet.replicas[1] / prefill.dp)
+        pace = planned(decode.fit, one.demand_of("decode"), one.engine, rate / decode.fleet.replicas[1] / decode.dp)
+        return prompt.ttft.p95 + hand_over_s(one, prefill, decode) + pace.tpot.p50
+
+    fits = [
+        p.usd_per_hour + d.usd_per_hour
+        for p, d in product(every["prefill"], every["decode"])
+        if d.fit.cut.tp % p.fit.cut.tp == 0 and p.fleet.nodes_per_replica == d.fleet.nodes_per_replica == 1 and first_s(p, d) <= 3.0
+    ]
+    assert min(fits) == pytest.approx(sum(o.usd_per_hour for o in options.values()))
+
+
+def test_a_large_fleet_of_long_prompts_is_split_where_it_saves() -> None:
+    """The plan turns to two pools by itself, says what that saves, keeps the objectives with the hand-over counted, and can be rendered."""
+    made = plan({"m": long_prompts()})
+    chosen = made.models["m"]
+    assert ("disaggregated", "vllm-router") == (chosen.topology, chosen.disaggregation)
+    prefill, decode = chosen.pools["prefill"], chosen.pools["decode"]
+    assert 0 == decode.tp % prefill.tp
+    assert prefill.ttft_ms.p95 <= 3000 and decode.tpot_ms.p95 <= 15
+    told = next(line for line in chosen.why if line.startswith("prefill and decode apart"))
+    assert "a month less than" in told and "of the first token's time" in told
+    together = plan({"m": long_prompts(topology="aggregated")})
+    assert made.cost.usd_per_month < 0.92 * together.cost.usd_per_month
+    assert render(made)
+
+
+def test_small_fleets_and_fast_ones_stay_together() -> None:
+    """Few replicas are never split, nor is what a scaler of another kind runs."""
+    assert "aggregated" == plan({"m": long_prompts(workload={**WORK, "peak_rps": 1})}).models["m"].topology
+    assert "aggregated" == plan({"m": long_prompts()}, scaling={"hpa": {}}).models["m"].topology
+
+
+def test_an_asked_ratio_is_kept_and_priced_together() -> None:
+    """1 to 1 where prefill needs more: both pools grow to whole groups, which costs at least what the free ratio does."""
+    free, asked = (plan({"m": long_prompts(**t)}) for t in ({}, {"topology": {"prefill": 1, "decode": 1}}))
+    pools = asked.models["m"].pools
+    assert pools["prefill"].replicas == pools["decode"].replicas
+    assert asked.cost.usd_per_hour >= free.cost.usd_per_hour - 1e-6
+
+
+def test_an_impossible_split_names_what_binds() -> None:
+    """A first token within 50 ms is too short for prompt and hand-over."""
+    with pytest.raises(InputError, match=r"TTFT"):
+        plan({"m": long_prompts(topology={"prefill": 1, "decode": 1}, slo={"ttft_p95": "50ms", "tpot_p95": "15ms"})})
