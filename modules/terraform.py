@@ -5,6 +5,7 @@ Results come from files and JSON commands only, with the error stream apart. Err
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -64,6 +65,11 @@ class Terraform:
         # -reconfigure: what the directory remembers of an earlier backend is only a note; the state is where the configuration says.
         self._check(self._run("init", "-input=false", "-json", "-reconfigure"))
 
+    def planned(self) -> dict[str, str]:
+        """What the last plan does, by address: create, update, replace, delete, ... (from its events, without a provider)."""
+        rows = (e["change"] for e in read_events(self._log("plan").with_suffix(".stdout")) if e["type"] == "planned_change")
+        return {c["resource"]["addr"]: c["action"] for c in rows}
+
     def plan(self, out: str, *, destroy: bool = False, refresh_only: bool = False, refresh: bool = True) -> bool:
         """Plan into the file `out`; True when there is anything to do (resources or outputs)."""
         flags = [f for f, on in (("-destroy", destroy), ("-refresh-only", refresh_only), ("-refresh=false", not refresh)) if on]
@@ -75,13 +81,14 @@ class Terraform:
         """A saved plan as terraform's plan JSON (resource_changes with after_unknown, configuration, ...)."""
         return self._json("show", "-json", plan_file)
 
-    def show_state(self) -> dict[str, Any]:
-        """The state as terraform's state JSON; without `values` where there is none."""
-        return self._json("show", "-json")
-
-    def outputs(self) -> dict[str, dict[str, Any]]:
-        """Outputs of the state by name: {sensitive, type, value}."""
-        return self._json("output", "-json")
+    def state(self) -> dict[str, Any]:
+        """The state as it is stored, whatever the backend; empty where there is none. Starts no provider."""
+        finished = self._run("state", "pull")
+        self._check(finished)
+        if not finished.stdout.stat().st_size:
+            return {}
+        document: dict[str, Any] = read_json(finished)
+        return document
 
     def schema(self) -> dict[str, Any]:
         """Schemas of the providers in use."""
@@ -105,7 +112,7 @@ class Terraform:
 
     def resources(self) -> list[str]:
         """Addresses of the managed resources in the state."""
-        return managed(self.show_state())
+        return managed(self.state())
 
     def running_pid(self) -> int | None:
         """The process that still changes this stack: terraform outlives a killed Inferform."""
@@ -170,8 +177,20 @@ class Terraform:
 
 
 def managed(state: dict[str, Any]) -> list[str]:
-    """Addresses of the managed resources in a state JSON."""
-    return [r["address"] for r in _resources(state.get("values", {}).get("root_module", {})) if r.get("mode") == "managed"]
+    """Addresses of the managed resources in a stored state."""
+    found = []
+    for row in state.get("resources", []):
+        if row.get("mode") != "managed":
+            continue
+        base = f"{row['module']}.{row['type']}.{row['name']}" if row.get("module") else f"{row['type']}.{row['name']}"
+        keys = [i.get("index_key") for i in row.get("instances", []) if not i.get("deposed")]
+        found += [base if key is None else f"{base}[{json.dumps(key)}]" for key in keys]
+    return found
+
+
+def outputs(state: dict[str, Any]) -> dict[str, Any]:
+    """Values of the outputs in a stored state; sensitive ones are left out."""
+    return {name: o["value"] for name, o in sorted(state.get("outputs", {}).items()) if not o.get("sensitive")}
 
 
 def errors(events: list[Event]) -> list[Diagnostic]:
@@ -190,8 +209,3 @@ def _context_address(said: dict[str, Any]) -> str:
     """The resource whose block a message points into, such as `aws_vpc.main`; empty when it points elsewhere."""
     match = _CONTEXT.match((said.get("snippet") or {}).get("context") or "")
     return f"{'data.' if match.group(1) == 'data' else ''}{match.group(2)}.{match.group(3)}" if match else ""
-
-
-def _resources(module: dict[str, Any]) -> list[dict[str, Any]]:
-    """Resources of a module and all below it."""
-    return [*module.get("resources", []), *(r for child in module.get("child_modules", []) for r in _resources(child))]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from inferform.errors import InputError, MissingToolError, StateError, ToolFailedError
-from inferform.terraform import Settings, Terraform, find_terraform
+from inferform.terraform import Settings, Terraform, find_terraform, managed, outputs
 from inferform.terraform_process import process_started, read_json, run
 from inferform.terraform_tool import environment
 
@@ -53,10 +53,22 @@ def test_plan_apply_and_second_plan(tmp_path: Path) -> None:
     assert ["create", "create"] == [c["change"]["actions"][0] for c in tf.show("plan.bin")["resource_changes"]]
     tf.apply("plan.bin")
     assert ["terraform_data.a", "terraform_data.b"] == sorted(e["hook"]["resource"]["addr"] for e in events if e["type"] == "apply_complete")
-    assert "x" == tf.outputs()["a"]["value"]
+    assert {"a": "x"} == outputs(tf.state())
     assert ["terraform_data.a", "terraform_data.b"] == sorted(tf.resources())
     assert not tf.plan("plan.bin")
     assert tf.running_pid() is None
+
+
+def test_addresses_in_a_stored_state() -> None:
+    """Modules, counts and keys are part of an address; data sources and deposed objects are not listed."""
+    rows = [
+        {"mode": "managed", "type": "aws_vpc", "name": "main", "instances": [{}, {"deposed": "1234"}]},
+        {"mode": "managed", "type": "aws_eip", "name": "nat", "module": "module.net", "instances": [{"index_key": 0}, {"index_key": "a"}]},
+        {"mode": "data", "type": "aws_ami", "name": "x", "instances": [{}]},
+    ]
+    assert ["aws_vpc.main", "module.net.aws_eip.nat[0]", 'module.net.aws_eip.nat["a"]'] == managed({"resources": rows})
+    assert [] == managed({})
+    assert {"b": 1} == outputs({"outputs": {"b": {"value": 1}, "a": {"value": "s", "sensitive": True}}})
 
 
 @needs_terraform
@@ -66,6 +78,7 @@ def test_destroy_plan_empties_the_state(tmp_path: Path) -> None:
     tf.plan("plan.bin")
     tf.apply("plan.bin")
     assert tf.plan("gone.bin", destroy=True)
+    assert {"terraform_data.a": "delete"} == tf.planned()
     assert [["delete"]] == [c["change"]["actions"] for c in tf.show("gone.bin")["resource_changes"]]
     tf.apply("gone.bin")
     assert [] == tf.resources()
@@ -119,7 +132,7 @@ def test_interrupt_is_passed_on_once_and_state_is_kept(tmp_path: Path) -> None:
     tf = terraform(tmp_path / "one", data_stack({"a": sleeper(2), "b": {"input": "y", "depends_on": ["terraform_data.a"]}}))
     tf.plan("plan.bin")
     code = (
-        "import os, sys\nfrom pathlib import Path\nfrom inferform.terraform import Settings, Terraform, find_terraform\n"
+        "import os, sys\nfrom pathlib import Path\nfrom inferform.terraform import Settings, Terraform, find_terraform, managed, outputs\n"
         "s = Settings(os.environ, isolated=True)\nt = Terraform(Path(sys.argv[1]), s, find_terraform(s), lambda e: print(e['type'], flush=True))\n"
         "try:\n    t.apply('plan.bin')\nexcept Exception as err:\n    print(type(err).__name__, err, flush=True)\n"
     )
@@ -143,7 +156,7 @@ def test_terraform_outlives_a_killed_caller(tmp_path: Path) -> None:
     tf = terraform(tmp_path / "one", data_stack({"a": sleeper(2), "b": {"input": "y", "depends_on": ["terraform_data.a"]}}))
     tf.plan("plan.bin")
     code = (
-        "import os, sys\nfrom pathlib import Path\nfrom inferform.terraform import Settings, Terraform, find_terraform\n"
+        "import os, sys\nfrom pathlib import Path\nfrom inferform.terraform import Settings, Terraform, find_terraform, managed, outputs\n"
         "s = Settings(os.environ, isolated=True)\nt = Terraform(Path(sys.argv[1]), s, find_terraform(s), lambda e: print(e['type'], flush=True))\nt.apply('plan.bin')\n"
     )
     child = subprocess.Popen([sys.executable, "-c", code, str(tf.folder)], stdout=subprocess.PIPE, text=True)

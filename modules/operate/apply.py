@@ -180,9 +180,11 @@ class _Apply:
         if more:
             rest = f"; and {len(more) - 5} more" if len(more) > 5 else ""
             raise StateError(f"{run.stack}: the plan that is possible now does more than was shown: {'; '.join(more[:5])}{rest}; {AGAIN}")
-        verdict = judge(self.prepared, {run.stack: document}, self.rules, self.steps, self.progress)
-        if verdict.denied:
-            _deny(verdict)
+        # Of a stack that was cut down for its backend the policy knows no more now than when it was planned.
+        if run.stack not in self.prepared.adapted:
+            verdict = judge(self.prepared, {run.stack: document}, self.rules, self.steps, self.progress)
+            if verdict.denied:
+                _deny(verdict)
         return count(found), different
 
     def _run(self, run: StackRun, file: str, total: int) -> None:

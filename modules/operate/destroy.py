@@ -11,12 +11,12 @@ from inferform.errors import InputError, Problem, StateError
 from inferform.operate import audit, lock, record
 from inferform.operate.audit import Actor
 from inferform.operate.backend import Backend
-from inferform.operate.changes import add, count, from_plan
+from inferform.operate.changes import add
 from inferform.operate.folder import CONFIG, PLAN_FILE, Folder
 from inferform.operate.prepare import prepare, runs, size
 from inferform.operate.progress import Progress, silent
 from inferform.operate.results import Counts, DestroyResult, StackResult
-from inferform.operate.stack_run import SHOWN, StackRun
+from inferform.operate.stack_run import StackRun
 from inferform.operate.steps import Steps
 from inferform.plan import DeploymentPlan
 from inferform.terraform import find_terraform
@@ -59,7 +59,7 @@ def destroy(
             gone = {r.stack for r in results}
             _refuse_while_read(name, [r for r in record.dependents(dependencies, name) if r not in gone], work)
             warnings += work[name].open()
-            results.append(_destroy(work[name], record.applied_plan(folder) or sized))
+            results.append(_destroy(work[name]))
         if stacks is None:
             record.forget_applied(folder)
         audit.append(folder.audit, actor, "destroyed", stacks=chosen, spec=sized.spec_digest, counts=add(r.counts for r in results).model_dump())
@@ -109,16 +109,12 @@ def _refuse_while_read(name: str, readers: list[str], work: dict[str, StackRun])
             )
 
 
-def _destroy(run: StackRun, plan: DeploymentPlan) -> StackResult:
+def _destroy(run: StackRun) -> StackResult:
     began = time.monotonic()
     if not run.terraform.resources():
         return StackResult(stack=run.stack, state="empty", counts=Counts(), seconds=round(time.monotonic() - began, 2))
-    _, document = run.plan(PLAN_FILE, destroy=True, phase="destroy")
-    changes = from_plan(document, plan, plan)
-    run.apply(PLAN_FILE, len(changes), phase="destroy")
-    for file in (PLAN_FILE, SHOWN):
-        (run.folder / file).unlink(missing_ok=True)
+    total = run.destroy(PLAN_FILE)
     left = run.terraform.resources()
     if left:
         raise StateError(f"{run.stack}: {len(left)} resources are left after destroy: {', '.join(left[:5])}; run inferform destroy again")
-    return StackResult(stack=run.stack, state="destroyed", counts=count(changes), seconds=round(time.monotonic() - began, 2))
+    return StackResult(stack=run.stack, state="destroyed", counts=Counts(delete=total), seconds=round(time.monotonic() - began, 2))

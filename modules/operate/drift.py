@@ -50,9 +50,7 @@ def drift(source: Source, out: Path | None, progress: Progress = silent, *, back
             warnings += run.open()
             if not run.terraform.resources():
                 continue
-            _, document = run.plan("drift.tfplan", refresh_only=True, phase="drift")
-            (run.folder / "drift.tfplan").unlink(missing_ok=True)
-            found += _drifted(run, document)
+            found += _drifted(run, run.look())
     drifted = [r for r in found if r.owner is None]
     return DriftResult(
         name=sized.name,

@@ -103,9 +103,9 @@ class _Planned:
         reads = self.prepared.stacks[name].dependencies
         missing = [d for d in reads if outputs_read(config, d) - self._outputs[d]]
         if missing:
-            state = run.terraform.show_state()
+            state = run.terraform.state()
             existing = managed(state)
-            self._outputs[name] = set(state.get("values", {}).get("outputs", {}))
+            self._outputs[name] = set(state.get("outputs", {}))
             self._moving.add(name)
             self._keep(run, from_config(config, existing, self.before, self.prepared.plan), waits_for=missing, moves=True)
             return

@@ -8,9 +8,12 @@ not have it. For the others a person gets the command that finds them and the on
 from __future__ import annotations
 
 import json
+import tempfile
+from pathlib import Path
 from typing import Any
 
-from inferform.terraform import Terraform
+from inferform.operate.folder import CONFIG
+from inferform.terraform import Terraform, TerraformError
 
 Json = dict[str, Any]
 # How terraform import names an object, from attributes that are known before it is made.
@@ -31,10 +34,14 @@ _IDENTITY = {
     "aws_s3_bucket_policy": "{bucket}",
     "aws_s3_bucket_public_access_block": "{bucket}",
 }
-# The command that finds the id of an object that has none of its own choosing.
-_FIND = {
-    "aws_launch_template": "aws ec2 describe-launch-templates --launch-template-names {name} --query 'LaunchTemplates[].LaunchTemplateId'",
-    "aws_security_group": "aws ec2 describe-security-groups --filters Name=group-name,Values={name} --query 'SecurityGroups[].GroupId'",
+# Objects whose id the cloud chooses, though their name is unique: the data source that finds the id by the name.
+_LOOK_UP: dict[str, tuple[str, Json, str]] = {
+    "aws_launch_template": ("aws_launch_template", {"name": "{name}"}, "id"),
+    "aws_security_group": (
+        "aws_security_groups",
+        {"filter": [{"name": "group-name", "values": ["{name}"]}, {"name": "vpc-id", "values": ["{vpc_id}"]}]},
+        "ids[0]",
+    ),
 }
 _FIND_BY_TAG = "aws resourcegroupstaggingapi get-resources --tag-filters Key=deployment,Values={deployment} Key=environment,Values={environment}"
 
@@ -51,31 +58,54 @@ def adopt(terraform: Terraform, planned: Json) -> tuple[list[str], list[str]]:
     values = {c["address"]: c["change"].get("after") or {} for c in planned.get("resource_changes", [])}
     adopted, advice = [], []
     for address in (a for a in doubtful if a not in there):
-        identity = _filled(_IDENTITY.get(_type(address)), values.get(address, {}))
-        if identity is None:
+        kind, known = address.split(".")[-2], {k: v for k, v in values.get(address, {}).items() if isinstance(v, str)}
+        identity = _filled(_IDENTITY.get(kind), known)
+        if identity is None and kind not in _LOOK_UP:
             advice.append(_advice(terraform, address, values.get(address, {})))
-        elif terraform.adopt(address, identity):
+            continue
+        identity = identity or _look_up(terraform, *_LOOK_UP[kind], known)
+        if identity and terraform.adopt(address, identity):
             adopted.append(address)
     terraform.forget_unfinished()
     return adopted, advice
 
 
-def _type(address: str) -> str:
-    return address.split(".")[-2]
-
-
 def _filled(pattern: str | None, values: Json) -> str | None:
     """The pattern with the attributes in it; None where one is not known."""
-    known = {k: v for k, v in values.items() if isinstance(v, str)}
     try:
-        return pattern.format_map(known) if pattern else None
+        return pattern.format_map(values) if pattern else None
     except KeyError:
         return None
 
 
+def _look_up(terraform: Terraform, kind: str, query: Json, field: str, values: Json) -> str | None:
+    """The id that a data source finds with the stack's own provider; None where the cloud has no such object."""
+    text = json.dumps(query)
+    for name, value in values.items():
+        text = text.replace("{" + name + "}", json.dumps(value)[1:-1])
+    given = json.loads((terraform.folder / CONFIG).read_text(encoding="utf-8"))
+    with tempfile.TemporaryDirectory(dir=terraform.folder) as scratch:
+        config = {
+            "terraform": {"required_providers": given.get("terraform", {}).get("required_providers", {})},
+            "provider": given.get("provider", {}),
+            "data": {kind: {"found": json.loads(text)}},
+            "output": {"id": {"value": f"${{try(data.{kind}.found.{field}, null)}}"}},
+        }
+        (Path(scratch) / CONFIG).write_text(json.dumps(config), encoding="utf-8")
+        finder = Terraform(Path(scratch), terraform.settings, terraform.tool)
+        try:
+            finder.init()
+            finder.plan("found.tfplan")
+            value = finder.show("found.tfplan").get("planned_values", {}).get("outputs", {}).get("id", {}).get("value")
+        except TerraformError:
+            return None
+    return str(value) if value else None
+
+
 def _advice(terraform: Terraform, address: str, values: Json) -> str:
-    find = _filled(_FIND.get(_type(address)), values) or _filled(_FIND_BY_TAG, values.get("tags_all") or values.get("tags") or {})
+    find = _filled(_FIND_BY_TAG, values.get("tags_all") or values.get("tags") or {})
     return (
-        f"terraform was killed while it made {address}. The cloud may have it while the state does not: then delete it there, or adopt it with "
-        f"terraform -chdir={terraform.folder} import {json.dumps(address)} ID" + (f"; its ID is what this finds: {find}" if find else "")
+        f"terraform was killed while it made {address}. The cloud may have it while the state does not, and then it is made a second time: "
+        f"delete the one without use, or before that adopt it with terraform -chdir={terraform.folder} import {json.dumps(address)} ID"
+        + (f"; this finds its ID: {find}" if find else "")
     )

@@ -13,10 +13,11 @@ from inferform.errors import StateError
 from inferform.operate.folder import CONFIG, write, write_json
 from inferform.operate.progress import Phase, Progress, Step
 from inferform.operate.recovery import adopt
-from inferform.terraform import Settings, Terraform, Tool
+from inferform.terraform import Settings, Terraform, Tool, outputs
 
 Json = dict[str, Any]
 SHOWN = "shown.json"
+LOOK = "look.tfplan"
 
 
 @dataclass
@@ -51,21 +52,39 @@ class StackRun:
         self._tell("init", "end")
         return warnings
 
-    def plan(self, file: str, *, destroy: bool = False, refresh_only: bool = False, phase: Phase = "plan") -> tuple[bool, Json]:
+    def plan(self, file: str) -> tuple[bool, Json]:
         """Plan into `file`; whether there is anything to do, and the plan as JSON, which is kept beside it."""
-        self._tell(phase, "begin")
-        different = self.terraform.plan(file, destroy=destroy, refresh_only=refresh_only)
+        self._tell("plan", "begin")
+        different = self.terraform.plan(file)
         document = self.terraform.show(file)
-        if not refresh_only:
-            write_json(self.folder / SHOWN, document)
-        self._tell(phase, "end")
+        write_json(self.folder / SHOWN, document)
+        self._tell("plan", "end")
         return different, document
 
-    def apply(self, file: str, total: int, *, phase: Phase = "apply") -> None:
-        """Apply a saved plan of `total` changes, telling each."""
-        self._tell(phase, "begin", total=total)
+    def look(self) -> Json:
+        """What the cloud has otherwise than the state, as a refresh-only plan; empty when nothing."""
+        self._tell("drift", "begin")
+        different = self.terraform.plan(LOOK, refresh_only=True)
+        document = self.terraform.show(LOOK) if different else {}
+        (self.folder / LOOK).unlink(missing_ok=True)
+        self._tell("drift", "end")
+        return document
+
+    def destroy(self, file: str) -> int:
+        """Destroy everything in the stack; how many objects that were."""
+        self._tell("destroy", "begin")
+        self.terraform.plan(file, destroy=True)
+        self._total = sum(action == "delete" for action in self.terraform.planned().values())
         self.terraform.apply(file)
-        self._tell(phase, "end", total=total)
+        (self.folder / file).unlink(missing_ok=True)
+        self._tell("destroy", "end")
+        return self._total
+
+    def apply(self, file: str, total: int) -> None:
+        """Apply a saved plan of `total` changes, telling each."""
+        self._tell("apply", "begin", total=total)
+        self.terraform.apply(file)
+        self._tell("apply", "end")
 
     def settle(self) -> None:
         """Read back what the cloud filled in after each object was made, so that only later changes count as drift."""
@@ -75,7 +94,7 @@ class StackRun:
 
     def outputs(self) -> Json:
         """Values of the outputs that are not sensitive."""
-        return {name: o["value"] for name, o in sorted(self.terraform.outputs().items()) if not o.get("sensitive")}
+        return outputs(self.terraform.state())
 
     # What a cut-off run left
 
