@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from inferform.cli.formats.table import pairs, table
-from inferform.sandbox.demo import DemoReport
+
+if TYPE_CHECKING:
+    from inferform.sandbox.demo import DemoReport
 
 _NUMBERS = (2, 3, 4, 5)
 
