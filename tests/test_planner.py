@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from inferform.engines import find_engine
 from inferform.errors import InputError
 from inferform.load import load_spec
-from inferform.plan import DeploymentPlan
+from inferform.plan import DeploymentPlan, PoolPlan
 from inferform.planner import size, spec_digest
 from inferform.spec import DeploymentSpec
 
@@ -205,17 +205,22 @@ def test_any_workload_is_planned_or_refused_with_a_reason(source: str, workload:
     except InputError as err:
         assert all(p.field.split(".")[0] in {"models", "cloud", "capacity", "scaling", "budget", "gateway"} for p in err.problems)
         return
-    pool = made.models["m"].pools["aggregated"]
+    for pool in made.models["m"].pools.values():
+        consistent(pool, workload["peak_rps"])
+    assert made.cost.usd_per_hour > 0
+
+
+def consistent(pool: PoolPlan, peak_rps: float) -> None:
+    """A pool's counts, GPUs, memory and purchase agree with each other and with the load."""
     replicas, nodes = pool.replicas, pool.nodes
     assert 0 < replicas.min <= replicas.steady <= replicas.max
     assert nodes.min <= nodes.steady <= nodes.max
     assert replicas.steady * pool.nodes_per_replica <= nodes.steady * pool.replicas_per_node
     assert replicas.max * pool.nodes_per_replica <= nodes.max * pool.replicas_per_node
-    assert replicas.steady * pool.requests_per_s >= workload["peak_rps"] * 1.3 * 0.999
+    assert replicas.steady * pool.requests_per_s >= peak_rps * 1.3 * 0.999
     assert pool.tp * pool.pp * pool.dp == pool.pod.gpus * pool.pod.pods_per_replica
     assert pool.pod.gpus * pool.replicas_per_node <= pool.infrastructure.gpus_per_node
     assert pool.memory.fits and pool.kv_cache_tokens >= pool.max_model_len
     assert pool.max_num_batched_tokens >= pool.max_num_seqs
     assert sum(p.nodes.steady for p in pool.purchase) == nodes.steady
     assert pool.lifecycle.grace_s > pool.lifecycle.pre_stop_s + (pool.lifecycle.shutdown_timeout_s or 0)
-    assert made.cost.usd_per_hour > 0

@@ -56,9 +56,16 @@ def buy(prepared: Prepared, instance: Instance, fleet: Fleet) -> tuple[Counted, 
 
 
 def find(
-    prepared: Prepared, demand: Demand, weights: tuple[str, ...], *, ceiling_usd_per_hour: float = math.inf, keep: int | None = 2, every: bool = False
+    prepared: Prepared,
+    demand: Demand,
+    weights: tuple[str, ...],
+    *,
+    ceiling_usd_per_hour: float = math.inf,
+    keep: int | None = 2,
+    every: bool = False,
+    thorough: bool = False,
 ) -> Found:
-    """Candidates of one precision tier, cheapest first, and what was dropped; see `search` for `keep` and `every`."""
+    """Candidates of one precision tier, cheapest first, and what was dropped; see `search` for `keep` and `every`, `Space` for `thorough`."""
 
     disk = root_usd_per_hour(prepared)
 
@@ -71,7 +78,7 @@ def find(
         return bought if isinstance(bought, str) else sum(part.nodes.steady * (part.usd_per_hour + disk) for part in bought[1])
 
     space = Space(
-        prepared.instances, weights, prepared.degrees, cost, lambda cut: forbidden(prepared, cut), prepared.limits.capacity.warm_standby, spreads_experts(prepared), ceiling_usd_per_hour
+        prepared.instances, weights, prepared.degrees, cost, lambda cut: forbidden(prepared, cut), prepared.limits.capacity.warm_standby, spreads_experts(prepared), thorough, ceiling_usd_per_hour
     )  # fmt: skip
     return search(prepared.model, demand, prepared.engine, space, keep=keep, every=every)
 

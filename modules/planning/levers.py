@@ -53,13 +53,13 @@ class Way:
         return f"{self.change}: {self.option.choice} for ${self.usd_per_hour * HOURS_PER_MONTH:,.0f} a month (TTFT p95 {self.ttft_p95_s:.2f} s{tpot})"
 
 
-def pull(lever: Lever, *, ceiling_usd_per_hour: float = math.inf) -> Way | None:
+def pull(lever: Lever, *, ceiling_usd_per_hour: float = math.inf, thorough: bool = False) -> Way | None:
     """The cheapest plan with the constraint moved, in the first precision tier that has one below the ceiling."""
     prepared = lever.prepared
     for weights in prepared.tiers:
         if not weights:
             continue
-        choices = find(prepared, prepared.demand, weights, ceiling_usd_per_hour=ceiling_usd_per_hour, keep=1).choices
+        choices = find(prepared, prepared.demand, weights, ceiling_usd_per_hour=ceiling_usd_per_hour, keep=1, thorough=thorough).choices
         if choices:
             best = option(prepared, choices[0])
             point = planned(choices[0].fit, prepared.demand, prepared.engine, prepared.demand.requests_per_s / best.counted.replicas.steady / choices[0].dp)
@@ -112,7 +112,7 @@ def load_within(prepared: Prepared, usd_per_hour: float) -> Way | None:
     def at(rate: float) -> Way | None:
         change = f"{rate:.2g} requests/s instead of {asked:g}"
         moved = replace(prepared, demand=replace(prepared.demand, requests_per_s=rate))
-        return pull(Lever(change, f"{prepared.field}.workload.peak_rps", moved), ceiling_usd_per_hour=usd_per_hour)
+        return pull(Lever(change, f"{prepared.field}.workload.peak_rps", moved), ceiling_usd_per_hour=usd_per_hour, thorough=True)
 
     low, high, best = 0.01 * asked, asked, None
     if at(low) is None:

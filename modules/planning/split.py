@@ -7,6 +7,7 @@ heads, replicas lie on one node each, and the way of the cache from one to the o
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -35,6 +36,15 @@ class Pair:
     def by_role(self) -> dict[str, Choice]:
         return {"prefill": self.prefill, "decode": self.decode}
 
+    def least_usd_per_hour(self) -> float:
+        """Price of what each role needs for itself."""
+        return self.prefill.usd_per_hour + self.decode.usd_per_hour
+
+    def fits(self) -> bool:
+        """Whether caches can be handed over: whole multiples of the tensor-parallel degree, replicas on one node each."""
+        alone = self.prefill.fleet.nodes_per_replica == self.decode.fleet.nodes_per_replica == 1
+        return alone and self.decode.fit.cut.tp % self.prefill.fit.cut.tp == 0
+
 
 def may_split(prepared: Prepared) -> bool:
     """Whether a plan may choose split pools by itself: an engine and a scaler that run them, and nothing in the spec against it."""
@@ -53,36 +63,39 @@ def best_split(
     """
     best: tuple[float, dict[str, Choice]] | None = None
     dropped: list[Dropped] = []
-    # No pair costs less than the cheapest of each role, whatever fits together, so each role may cost what the other leaves.
-    least = dict.fromkeys(ROLES, 0.0)
-    for role in reversed(ROLES) if math.isfinite(ceiling_usd_per_hour) else ():
-        cheapest = find(prepared, prepared.demand_of(role), weights, ceiling_usd_per_hour=ceiling_usd_per_hour - sum(least.values()), keep=1).choices
-        if not cheapest:
-            return None, ()
-        least[role] = cheapest[0].usd_per_hour
+
+    def consider(pair: Pair) -> None:
+        nonlocal best
+        sized = pair.by_role() if ratio is None else _in_ratio(pair.by_role(), {"prefill": ratio.prefill, "decode": ratio.decode})
+        usd = _price(prepared, sized) if pair.fits() and _in_time(prepared, sized) else None
+        if usd is not None and usd <= ceiling_usd_per_hour and (best is None or usd < best[0]):
+            best = usd, sized
+
     for kind in weights:
         ceiling = ceiling_usd_per_hour if best is None else min(best[0], ceiling_usd_per_hour)
-        found = {
-            role: find(prepared, prepared.demand_of(role), (kind,), ceiling_usd_per_hour=ceiling - sum(least.values()) + least[role], keep=None, every=True)
-            for role in ROLES
-        }
-        dropped += [row for result in found.values() for row in result.dropped]
-        pairs = [
-            Pair(prefill, decode)
-            for prefill in _alone(found["prefill"].choices)
-            for decode in _alone(found["decode"].choices)
-            if decode.fit.cut.tp % prefill.fit.cut.tp == 0 and prefill.usd_per_hour + decode.usd_per_hour <= ceiling
-        ]
-        for pair in sorted(pairs, key=lambda p: p.prefill.usd_per_hour + p.decode.usd_per_hour):
-            # Whole groups only add to what the roles need, so the sum of their own prices is a bound.
-            if best is not None and pair.prefill.usd_per_hour + pair.decode.usd_per_hour >= best[0]:
+        # No pair costs less than the cheapest of each role, whatever fits together, so each role may cost what the other leaves.
+        least: dict[str, Choice] = {}
+        for role in reversed(ROLES):
+            cheapest = find(prepared, prepared.demand_of(role), (kind,), ceiling_usd_per_hour=ceiling - _sum(least.values()), keep=1)
+            dropped += cheapest.dropped
+            if not cheapest.choices:
                 break
-            sized = pair.by_role() if ratio is None else _in_ratio(pair.by_role(), {"prefill": ratio.prefill, "decode": ratio.decode})
-            if not _in_time(prepared, sized):
-                continue
-            usd = _price(prepared, sized)
-            if usd is not None and usd <= ceiling_usd_per_hour and (best is None or usd < best[0]):
-                best = usd, sized
+            least[role] = cheapest.choices[0]
+        if len(least) < len(ROLES):
+            continue
+        # Where those two fit together they bound what is worth looking at.
+        consider(Pair(**least))
+        ceiling = ceiling_usd_per_hour if best is None else min(best[0], ceiling_usd_per_hour)
+        found = {}
+        for role in ROLES:
+            left = ceiling - _sum(choice for other, choice in least.items() if other != role)
+            found[role] = find(prepared, prepared.demand_of(role), (kind,), ceiling_usd_per_hour=left, keep=None, every=True).choices
+        pairs = [Pair(prefill, decode) for prefill in found["prefill"] for decode in found["decode"] if prefill.usd_per_hour + decode.usd_per_hour <= ceiling]
+        for pair in sorted(pairs, key=Pair.least_usd_per_hour):
+            # Whole groups only add to what the roles need, so the sum of their own prices is a bound.
+            if best is not None and pair.least_usd_per_hour() >= best[0]:
+                break
+            consider(pair)
     if best is None and not any(row.kind in {"TTFT", "TPOT", "memory", "throughput"} for row in dropped):
         dropped.append(Dropped("", "", "prefill + decode", "TTFT", "no pair of pools that fit together hands the prompt's cache over in time", 1.1))
     return (None if best is None else {role: option(prepared, choice) for role, choice in best[1].items()}), tuple(dropped)
@@ -96,8 +109,8 @@ def hand_over_s(prepared: Prepared, prefill: Choice, decode: Choice) -> float:
     return held / (slower * _NETWORK_SHARE) if slower else 0.0
 
 
-def _alone(choices: tuple[Choice, ...]) -> list[Choice]:
-    return [choice for choice in choices if choice.fleet.nodes_per_replica == 1]
+def _sum(choices: Iterable[Choice]) -> float:
+    return sum(choice.usd_per_hour for choice in choices)
 
 
 def _in_time(prepared: Prepared, sized: dict[str, Choice]) -> bool:

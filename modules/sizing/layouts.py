@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Literal, cast
 
 from inferform.catalog.types import Gpu, Model
@@ -27,6 +26,9 @@ _STALL_S = 0.25
 _WORTH = 1.01
 # Running sequences above this share of max_num_seqs are held back by it.
 _FULL = 0.97
+
+_MOST_EVALUATED = 8192
+_evaluated: dict[tuple[Model, Demand, Engine, Cut], Fit | Miss] = {}
 
 MissKind = Literal["parallelism", "precision", "memory", "TTFT", "TPOT", "throughput"]
 
@@ -100,7 +102,17 @@ def evaluate(model: Model, demand: Demand, engine: Engine, cut: Cut) -> Fit | Mi
 
     How much load there is does not matter to what one replica carries, so searches for other loads find the answer again.
     """
-    return _evaluate(model, replace(demand, requests_per_s=1.0, burst=1.0), engine, cut)
+    key = model, replace(demand, requests_per_s=1.0, burst=1.0), engine, cut
+    if key not in _evaluated:
+        if len(_evaluated) >= _MOST_EVALUATED:
+            _evaluated.clear()
+        _evaluated[key] = _evaluate(*key)
+    return _evaluated[key]
+
+
+def is_evaluated(model: Model, demand: Demand, engine: Engine, cut: Cut) -> bool:
+    """Whether the answer of `evaluate` is known already."""
+    return (model, replace(demand, requests_per_s=1.0, burst=1.0), engine, cut) in _evaluated
 
 
 def carries(model: Model, demand: Demand, engine: Engine, cut: Cut, requests_per_s: float) -> bool:
@@ -128,7 +140,6 @@ def carries(model: Model, demand: Demand, engine: Engine, cut: Cut, requests_per
     return not fits
 
 
-@lru_cache(maxsize=8192)
 def _evaluate(model: Model, demand: Demand, engine: Engine, cut: Cut) -> Fit | Miss:
     """The best of the batch limits.
 

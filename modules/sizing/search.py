@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from inferform.catalog.gpus import find_gpu
 from inferform.catalog.types import Instance, Model
 from inferform.sizing.cpu import cpu_card
-from inferform.sizing.layouts import Cut, Engine, Fit, Miss, carries, evaluate
+from inferform.sizing.layouts import Cut, Engine, Fit, Miss, carries, evaluate, is_evaluated
 from inferform.sizing.roofline import Link
 from inferform.sizing.workload import Demand
 
@@ -52,6 +52,7 @@ class Space:
     """What may be tried. `cost` prices a fleet an hour or says why it cannot be had; `check` says what forbids a cut before it is evaluated.
 
     `spread_experts`: the engine can lay whole experts on the ranks of a replica, and the model has experts.
+    `thorough` evaluates what one look would drop, so that searches for other loads find it known.
     """
 
     instances: tuple[Instance, ...]
@@ -61,6 +62,7 @@ class Space:
     check: Callable[[Cut], tuple[str, str] | None]
     warm_standby: int = 0
     spread_experts: bool = False
+    thorough: bool = False
     ceiling_usd_per_hour: float = math.inf
 
 
@@ -135,7 +137,7 @@ def search(model: Model, demand: Demand, engine: Engine, space: Space, *, keep: 
             outcome: Choice | tuple[str, str, float] | None = _price_bar(space.cost(instance, Fleet((1, 1, 1), (nodes,) * 3, nodes)), nodes, bar) or _refused(
                 space, cut
             )
-            if outcome is None and bar < math.inf:
+            if outcome is None and bar < math.inf and not space.thorough and not is_evaluated(model, demand, engine, cut):
                 outcome = _too_weak(model, demand, engine, cut, instance=instance, nodes=nodes, bar=bar, space=space)
             if outcome is None:
                 fit = evaluate(model, demand, engine, cut)
