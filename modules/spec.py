@@ -201,35 +201,41 @@ class Budget(Strict):
 class Trigger(Strict):
     """One scaling signal."""
 
-    signal: Literal["queue", "kv_use", "in_flight_tokens", "ttft_p95", "cpu"] = Field(description="What is measured; cpu only beside another signal.")
+    signal: Literal["queue", "request_rate", "kv_use", "in_flight_tokens", "ttft_p95", "cpu"] = Field(
+        description="What is measured; request_rate alone holds the count that a steady load needs; cpu only beside another signal."
+    )
     target: float | None = Field(None, gt=0, description="Threshold per replica; derived from the plan's capacity when left out.")
 
 
 class Fallback(Strict):
-    """What KEDA holds when metrics fail."""
+    """What KEDA holds when metrics fail: the running replicas, but not fewer than these."""
 
     failures: int = Field(3, ge=1, le=100, description="Failed polls before the fallback applies.")
-    replicas: int | None = Field(None, ge=1, le=10_000, description="Replicas to hold; the steady count when left out.")
+    replicas: int | None = Field(None, ge=1, le=10_000, description="Fewest replicas to hold; the steady count when left out.")
 
 
 class KedaScaling(Strict):
     """Scaling by KEDA ScaledObject."""
 
     triggers: tuple[Trigger, ...] = Field(
-        (Trigger(signal="queue", target=None), Trigger(signal="kv_use", target=0.85)), min_length=1, description="Signals; the strongest wins."
+        (Trigger(signal="queue", target=None), Trigger(signal="request_rate", target=None), Trigger(signal="kv_use", target=0.85)),
+        min_length=1,
+        description="Signals; the strongest wins.",
     )
     polling_interval: DurationS = Field("15s", ge=1, le=3600, description="How often KEDA reads the signals.")  # type: ignore[assignment]
     fallback: Fallback = Field(Fallback(), description="Behaviour when the metrics source fails.")
 
     def faults(self) -> Iterator[tuple[str, str]]:
         if all(t.signal == "cpu" for t in self.triggers):
-            yield "triggers", "only cpu triggers: KEDA's fallback does not apply to them and cpu says nothing about a GPU model; add queue or kv_use"
+            yield "triggers", "only cpu triggers: KEDA's fallback does not apply to them and cpu says nothing about a GPU model; add queue or request_rate"
 
 
 class HpaScaling(Strict):
     """Scaling by a plain HorizontalPodAutoscaler on custom metrics."""
 
-    triggers: tuple[Trigger, ...] = Field((Trigger(signal="queue", target=None),), min_length=1, description="Signals; the strongest wins.")
+    triggers: tuple[Trigger, ...] = Field(
+        (Trigger(signal="queue", target=None), Trigger(signal="request_rate", target=None)), min_length=1, description="Signals; the strongest wins."
+    )
 
 
 class Scaling(Strict):

@@ -51,6 +51,7 @@ def pool(**changes: Any) -> dict[str, Any]:
         "scaling": {
             "kind": "keda", "min": 2, "max": 4, "idle": None,
             "triggers": [{"signal": "queue", "target": 8.0, "why": "8 waiting requests clear within the TTFT objective"},
+                         {"signal": "request_rate", "target": 3.818, "why": "4.2 requests a second, less the 10 % that a scaler waits before it acts"},
                          {"signal": "kv_use", "target": 0.85, "why": "KV cache above 85 % preempts"}],
             "polling_interval_s": 15, "cooldown_s": 900, "scale_up_window_s": 30, "scale_down_window_s": 900, "scale_down_period_s": 120,
             "fallback_failures": 3, "fallback_replicas": 2,
@@ -108,7 +109,9 @@ def plan_data() -> dict[str, Any]:
                    "price_source": "catalogue", "reservation_id": None, "zone": None, "ends_at": None}],
         infrastructure={"ami_type": "AL2023_x86_64_STANDARD", "vcpus": 16, "memory_bytes": 32 * GIB, "gpus_per_node": 0, "local_nvme_count": 0,
                         "local_nvme_bytes": 0, "ephemeral_storage_bytes": 100 * GIB, "max_pods": 234, "quota_family": "Standard", "quota_vcpus": 32},
-        scaling={"min": 1, "max": 2, "fallback_replicas": 1, "triggers": [{"signal": "queue", "target": 8.0, "why": "queue"}]},
+        scaling={"min": 1, "max": 2, "fallback_replicas": 1, "triggers": [
+            {"signal": "queue", "target": 8.0, "why": "queue"}, {"signal": "request_rate", "target": 3.818, "why": "rate"},
+        ]},
         pod={"gpus": 0, "cpu_millis": 14000, "memory_bytes": 26 * GIB, "shm_bytes": GIB, "model_cache_bytes": 3 * GIB},
     )
     return {

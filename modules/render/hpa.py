@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from inferform.engines import find_engine
+from inferform.engines import Signal, find_engine
 from inferform.plan import TriggerPlan
 from inferform.render import queries
 from inferform.render.naming import Workload, short_hash
 from inferform.render.quantities import quantity
 
-_NAMES = {"queue": "inferform_requests_waiting", "kv_use": "inferform_kv_cache_use", "in_flight_tokens": "inferform_tokens_in_flight"}
+_NAMES = {
+    "queue": "inferform_requests_waiting",
+    "request_rate": "inferform_requests_per_second",
+    "kv_use": "inferform_kv_cache_use",
+    "in_flight_tokens": "inferform_tokens_in_flight",
+}
+# The series by which the adapter finds the pods of a metric.
+_SERIES: dict[str, Signal] = {"queue": "queue", "request_rate": "running", "kv_use": "kv_use", "in_flight_tokens": "kv_use"}
 _TTFT = "inferform_ttft_p95_seconds"
 
 
@@ -30,7 +37,7 @@ def _ttft_name(workload: Workload) -> str:
 
 
 def hpa_metric(workload: Workload, trigger: TriggerPlan) -> dict[str, Any]:
-    """One metric: averages over pods for counts and shares, one value for a latency of the whole model."""
+    """One metric: averages over pods for counts, rates and shares, one value for a latency of the whole model."""
     if trigger.signal == "cpu":
         return {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": max(1, round(trigger.target))}}}
     if trigger.signal == "ttft_p95":
@@ -58,19 +65,22 @@ def adapter_rules(workloads: list[Workload]) -> dict[str, Any]:
 
 
 def _custom_rule(workload: Workload, signal: str) -> dict[str, Any]:
-    series = queries.series(workload.model, "queue" if signal == "queue" else "kv_use")
     matchers = [f"namespace={queries.text(workload.plan.namespace)}", 'pod!=""']
-    factor = ""
+    join, factor = "sum" if signal in {"queue", "request_rate"} else "max", ""
     if signal == "in_flight_tokens":
         label = _label(workload)
         matchers.append(f"{label}={queries.text(workload.model.served_name)}" if label else queries.pod_matcher(workload))
         factor = f" * {workload.pool.kv_cache_tokens}"
-    join = "sum" if signal == "queue" else "max"
+    found = f"{join}(<<.Series>>{{<<.LabelMatchers>>}}) by (<<.GroupBy>>){factor}"
+    if signal == "request_rate":
+        # As for KEDA: a pod that has finished nothing yet may not have the counter.
+        finished = queries.series(workload.model, "requests")
+        found = f"sum(rate({finished}{{<<.LabelMatchers>>}}[{queries.WINDOW}])) by (<<.GroupBy>>) or 0 * {found}"
     return {
-        "seriesQuery": f"{series}{{{','.join(matchers)}}}",
+        "seriesQuery": f"{queries.series(workload.model, _SERIES[signal])}{{{','.join(matchers)}}}",
         "resources": {"overrides": {"namespace": {"resource": "namespace"}, "pod": {"resource": "pod"}}},
         "name": {"as": _name(workload, signal)},
-        "metricsQuery": f"{join}(<<.Series>>{{<<.LabelMatchers>>}}) by (<<.GroupBy>>){factor}",
+        "metricsQuery": found,
     }
 
 

@@ -82,13 +82,13 @@ def pool_of(plan: DeploymentPlan, model_name: str, pool_name: str, *, tokens_per
 
 @dataclass(frozen=True, slots=True)
 class Exposed:
-    """What each of some alike pods shows at a scrape; `finished` counts requests since the scrape before."""
+    """What each of some alike pods shows at a scrape; `finished` counts whole requests since the scrape before."""
 
     pods: tuple[str, ...]
     waiting: float
     running: float
     kv_use: float
-    finished: float
+    finished: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,14 +263,14 @@ class Fleet:
     def expose(self) -> tuple[Exposed, ...]:
         """What the engines' metrics endpoints show; replicas that still load answer nothing, terminating ones still do."""
         groups = (*self._serving, *self._leaving)
+        whole = [math.floor(g.finished) for g in groups]
+        for group, count in zip(groups, whole, strict=True):
+            # A rest that has not added up to a request counts later, or never.
+            group.finished -= count
         if self.running + self.waiting < 0.5:
             # Half a request is none, and a gauge at exactly zero is what puts a workload to sleep.
-            shown = tuple(Exposed(g.pods, 0.0, 0.0, 0.0, g.finished) for g in groups)
-        else:
-            shown = tuple(Exposed(g.pods, g.waiting, g.running, self._kv_use(g), g.finished) for g in groups)
-        for group in groups:
-            group.finished = 0.0
-        return shown
+            return tuple(Exposed(g.pods, 0.0, 0.0, 0.0, count) for g, count in zip(groups, whole, strict=True))
+        return tuple(Exposed(g.pods, g.waiting, g.running, self._kv_use(g), count) for g, count in zip(groups, whole, strict=True))
 
     def firsts(self) -> Firsts:
         """First tokens since this was last asked. Once taken in, a prompt needs its planned time, changed as the whole stay is changed."""

@@ -15,7 +15,9 @@ from rendered import one, one_pool, option, pods
 
 TRT = {"engine": "tensorrt-llm", "engine_version": "1.3.0rc22", "image": "nvcr.io/nvidia/tensorrt-llm/release:1.3.0rc22", "checkpoint_quantized": True}
 SGLANG = {"engine": "sglang", "engine_version": "0.5.23", "image": "lmsysorg/sglang:v0.5.23"}
-SIGNALS = [{"signal": s, "target": t, "why": ""} for s, t in (("queue", 8.0), ("kv_use", 0.8), ("in_flight_tokens", 5e5), ("ttft_p95", 0.96))]
+SIGNALS = [
+    {"signal": s, "target": t, "why": ""} for s, t in (("queue", 8.0), ("kv_use", 0.8), ("in_flight_tokens", 5e5), ("ttft_p95", 0.96), ("request_rate", 3.8))
+]
 
 
 def two_engines() -> DeploymentPlan:
@@ -61,21 +63,28 @@ def test_each_engine_is_scraped_at_its_own_path() -> None:
 
 
 def test_fc30_scalers_read_the_engines_own_series() -> None:
-    """Queue, cache use and TTFT of each engine by its own names; shares are never added up; TensorRT-LLM's pods are told apart by name."""
+    """Queue, cache use, TTFT and request rate of each engine by its own names; shares are never added up; TensorRT-LLM's pods are told apart by name."""
     expected = {
-        "a": ("trtllm_num_requests_waiting", "trtllm_kv_cache_utilization", "trtllm_time_to_first_token_seconds_bucket", r'pod=~"a\\-aggregated-.+"'),
-        "b": ("sglang:num_queue_reqs", "sglang:token_usage", "sglang:time_to_first_token_seconds_bucket", 'model_name="b"'),
+        "a": (
+            "trtllm_num_requests_waiting",
+            "trtllm_kv_cache_utilization",
+            "trtllm_time_to_first_token_seconds_bucket",
+            "trtllm_request_success_total",
+            r'pod=~"a\\-aggregated-.+"',
+        ),
+        "b": ("sglang:num_queue_reqs", "sglang:token_usage", "sglang:time_to_first_token_seconds_bucket", "sglang:num_requests_total", 'model_name="b"'),
     }
     plan = two_engines()
     data = plan.model_dump()
     for model in data["models"].values():
         model["pools"]["aggregated"]["scaling"]["triggers"] = SIGNALS
-    for name, (queue, use, ttft, where) in expected.items():
+    for name, (queue, use, ttft, finished, where) in expected.items():
         scaler = one(DeploymentPlan.model_validate(data), "ScaledObject", f"{name}-aggregated")
         queries = {t["name"]: t["metadata"]["query"] for t in scaler["spec"]["triggers"]}
         assert queries["queue"].startswith(f"sum({queue}{{")
         assert queries["kv-use"].startswith(f"max({use}{{")
         assert ttft in queries["ttft-p95"]
+        assert queries["request-rate"].startswith(f"sum(rate({finished}{{")
         assert all(where in query for query in queries.values())
 
 

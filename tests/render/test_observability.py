@@ -19,7 +19,7 @@ from rendered import objects, one, one_pool
 SAMPLE = samples.sample_plan()
 PROMTOOL = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed (apt-get install prometheus)")
 WHERE = 'namespace="acme-contract-qa",model_name="m"'
-NAMES = ("queue", "kv_use", "in_flight_tokens", "ttft_p95")
+NAMES = ("queue", "request_rate", "kv_use", "in_flight_tokens", "ttft_p95")
 TARGETS = [{"signal": name, "target": 1.0, "why": ""} for name in NAMES]
 
 
@@ -75,29 +75,34 @@ def queries(plan: DeploymentPlan) -> dict[str, str]:
 
 @PROMTOOL
 def test_every_scaler_query_gives_one_right_number(tmp_path: Path) -> None:
-    """Three pods: 4 + 0 + 5 requests wait = 9; the fullest cache is at 0.9; 0.9 + 0.5 + 0.1 of 600000 tokens = 900000; p95 TTFT interpolates."""
+    """Three pods: 4 + 0 + 5 requests wait = 9; the fullest cache is at 0.9; 0.9 + 0.5 + 0.1 of 600000 tokens = 900000; p95 TTFT interpolates.
+
+    90 + 30 requests finished a minute are 2 a second.
+    """
     plan = one_pool(scaling={"triggers": TARGETS})
     found = queries(plan)
     series = [
         *pods_of("vllm:num_requests_waiting", {"a": "4x40", "b": "0x40", "c": "5x40"}),
         *pods_of("vllm:num_requests_running", {"a": "1x40"}),
         *pods_of("vllm:kv_cache_usage_perc", {"a": "0.9x40", "b": "0.5x40", "c": "0.1x40"}),
+        *pods_of("vllm:request_success_total", {"a": "0+90x40", "b": "0+30x40", "c": "0x40"}, ',finished_reason="stop"'),
         # 100 requests a minute: 90 below 0.5 s, all below 1 s. The 95th lies half way between: 0.5 + 0.5 x (95 - 90) / 10 = 0.75 s.
         *histogram("vllm:time_to_first_token_seconds", {"0.5": 90, "1.0": 100, "+Inf": 100}),
     ]
-    checks = [expect(found["queue"], 9), expect(found["kv-use"], 0.9), expect(found["in-flight-tokens"], 900_000), expect(found["ttft-p95"], 0.75)]
+    right = {"queue": 9, "request-rate": 2, "kv-use": 0.9, "in-flight-tokens": 900_000, "ttft-p95": 0.75}
+    checks = [expect(found[name], value) for name, value in right.items()]
     run(tmp_path, plan, series, promql_expr_test=checks)
 
 
 @PROMTOOL
 def test_fc27_an_outage_is_no_answer(tmp_path: Path) -> None:
-    """Without any series every scaler query is empty, which KEDA takes for an error; with idle pods TTFT is 0, not nothing."""
+    """Without any series every scaler query is empty, which KEDA takes for an error; with idle pods TTFT and request rate are 0, not nothing."""
     plan = one_pool(scaling={"triggers": TARGETS})
     found = queries(plan)
     others = [*pods_of("vllm:num_requests_waiting", {}), *pods_of("vllm:kv_cache_usage_perc", {}), *pods_of("vllm:num_requests_running", {})]
     run(tmp_path, plan, others, promql_expr_test=[expect(query, None) for query in found.values()])
     idle = [*pods_of("vllm:num_requests_running", {"a": "0x40"}), *histogram("vllm:time_to_first_token_seconds", {"0.5": 0, "+Inf": 0})]
-    run(tmp_path, plan, idle, promql_expr_test=[expect(found["ttft-p95"], 0)])
+    run(tmp_path, plan, idle, promql_expr_test=[expect(found["ttft-p95"], 0), expect(found["request-rate"], 0)])
 
 
 @PROMTOOL

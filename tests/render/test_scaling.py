@@ -16,7 +16,7 @@ from rendered import objects, one, one_pool
 SAMPLE = samples.sample_plan()
 ALL = [
     {"signal": signal, "target": target, "why": ""}
-    for signal, target in (("queue", 8.0), ("kv_use", 0.8), ("in_flight_tokens", 500_000.0), ("ttft_p95", 0.96), ("cpu", 80.0))
+    for signal, target in (("queue", 8.0), ("kv_use", 0.8), ("in_flight_tokens", 500_000.0), ("ttft_p95", 0.96), ("cpu", 80.0), ("request_rate", 3.818))
 ]
 
 
@@ -43,7 +43,7 @@ def test_fc27_an_empty_answer_is_no_zero() -> None:
     """Waiting requests with a cpu trigger beside and fallback 6: nulls are errors, the type is written out, the query is one series."""
     item = scaled(min=2, max=8, fallback_failures=3, fallback_replicas=6, triggers=[ALL[0], ALL[4]])
     queue = triggers(item)["queue"]
-    assert {"failureThreshold": 3, "replicas": 6} == item["spec"]["fallback"]
+    assert {"failureThreshold": 3, "replicas": 6, "behavior": "currentReplicasIfHigher"} == item["spec"]["fallback"]
     assert ("AverageValue", "false") == (queue["metricType"], queue["metadata"]["ignoreNullValues"])
     assert 'sum(vllm:num_requests_waiting{namespace="acme-contract-qa",model_name="m"})' == queue["metadata"]["query"]
     assert {"type": "cpu", "name": "cpu", "metricType": "Utilization", "metadata": {"value": "80"}} == triggers(item)["cpu"]
@@ -112,6 +112,14 @@ def test_fc30_shares_are_never_added_up(version: str, series: str) -> None:
     assert triggers(one(plan, "ScaledObject"))["queue"]["metadata"]["query"].startswith("sum(")
 
 
+def test_the_request_rate_holds_the_count() -> None:
+    """Finished requests of the last two minutes over 3.818 a replica; a pod that has finished none yet counts as 0, silence as an error."""
+    rate = triggers(one(one_pool(scaling={"triggers": ALL}), "ScaledObject"))["request-rate"]
+    where = '{namespace="acme-contract-qa",model_name="m"}'
+    assert f"sum(rate(vllm:request_success_total{where}[2m])) or 0 * sum(vllm:num_requests_running{where})" == rate["metadata"]["query"]
+    assert ("AverageValue", "3.818", "false") == (rate["metricType"], rate["metadata"]["threshold"], rate["metadata"]["ignoreNullValues"])
+
+
 def test_pools_of_one_model_are_told_apart() -> None:
     """With two pools a query also selects the pool's pods by name, quoted for a regular expression."""
 
@@ -130,6 +138,7 @@ def test_plain_hpa() -> None:
     spec = one(plan, "HorizontalPodAutoscaler", "m-aggregated")["spec"]
     found = {m[m["type"].lower()].get("metric", m[m["type"].lower()])["name"]: m for m in spec["metrics"]}
     assert {"type": "AverageValue", "averageValue": "8"} == found["inferform_requests_waiting"]["pods"]["target"]
+    assert {"type": "AverageValue", "averageValue": "3818m"} == found["inferform_requests_per_second"]["pods"]["target"]
     assert {"type": "AverageValue", "averageValue": "800m"} == found["inferform_kv_cache_use"]["pods"]["target"]
     assert {"type": "Value", "value": "960m"} == found["inferform_ttft_p95_seconds"]["external"]["target"]
     assert {"type": "Utilization", "averageUtilization": 80} == found["cpu"]["resource"]["target"]
@@ -139,6 +148,10 @@ def test_plain_hpa() -> None:
     asked = {name for name in found if name.startswith("inferform_")}
     assert asked == served
     assert len(rules["custom"]) == len({r["name"]["as"] for r in rules["custom"]})
+    (rate,) = [r for r in rules["custom"] if r["name"]["as"] == "inferform_requests_per_second"]
+    assert 'vllm:num_requests_running{namespace="acme-contract-qa",pod!=""}' == rate["seriesQuery"]
+    counted, by = "vllm:request_success_total{<<.LabelMatchers>>}[2m]", "by (<<.GroupBy>>)"
+    assert f"sum(rate({counted})) {by} or 0 * sum(<<.Series>>{{<<.LabelMatchers>>}}) {by}" == rate["metricsQuery"]
 
 
 def test_a_fixed_count_has_no_scaler() -> None:

@@ -86,13 +86,13 @@ def test_a_leaving_replica_finishes_its_requests() -> None:
 
 
 def test_the_counters_of_a_leaving_replica_go_on() -> None:
-    """What both replicas finished since the last scrape is counted once, also when one of them begins to leave in between."""
+    """What both replicas finished since the last scrape is counted once, also when one of them begins to leave in between; of each a part of a request is not."""
     fleet = after(Fleet(pool(), 2), 200, 8.0)
     fleet.expose()
     before = fleet.finished
     after(fleet, 8, 8.0, start=200).resize(1, 208)
     shown = after(fleet, 4, 8.0, start=208).expose()
-    assert fleet.finished - before == pytest.approx(sum(e.finished * len(e.pods) for e in shown))
+    assert fleet.finished - before == pytest.approx(sum(e.finished * len(e.pods) for e in shown), abs=2)
     assert [1, 1] == [len(e.pods) for e in shown]
 
 

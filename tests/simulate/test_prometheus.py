@@ -38,10 +38,10 @@ def test_an_old_name_has_no_series() -> None:
 
 
 def test_rates_of_counters() -> None:
-    """8 requests a second arrive at the gateway and, once the pool is in balance, finish."""
+    """8 requests a second arrive at the gateway and, once the pool is in balance, finish; two counters of whole requests may be 1 / 120 s off each."""
     prometheus = scraped(Fleet(pool(), 2), 600, 8.0)
     for query in ("sum(rate(vllm:request_success_total[2m]))", 'sum(rate(envoy_http_downstream_rq_total{namespace="envoy"}[2m]))'):
-        assert 8.0 == pytest.approx(prometheus.ask(query, 600)[0], abs=0.01)
+        assert 8.0 == pytest.approx(prometheus.ask(query, 600)[0], abs=0.017)
 
 
 def test_the_quantile_of_first_tokens() -> None:
