@@ -104,15 +104,7 @@ class Vllm(Flagged):
 
     def command(self, model: ModelPlan, pool: PoolPlan, place: Place = _HERE) -> list[str]:
         """See Engine. Every value that steers memory or batching is explicit, so that a changed default changes nothing."""
-        words = ["--port", str(self.port), "--tensor-parallel-size", str(pool.tp)]
-        words += ["--pipeline-parallel-size", str(pool.pp)] if pool.pp > 1 else []
-        words += ["--data-parallel-size", str(pool.dp)] if pool.dp > 1 else []
-        words += ["--enable-expert-parallel"] if pool.ep > 1 else []
-        words += self._precision(model)
-        words += self._batching(model, pool)
-        words += ["--enforce-eager"] if model.enforce_eager else []
-        words += ["--runner", "pooling"] if model.task == "embed" else []
-        words += ["--kv-transfer-config", transfer_config(pool)] if pool.role != "aggregated" else []
+        words = ["--port", str(self.port), *self.engine_words(model, pool)]
         if pool.lifecycle.shutdown_timeout_s is not None and self.accepts("--shutdown-timeout", model.engine_version):
             words += ["--shutdown-timeout", str(pool.lifecycle.shutdown_timeout_s)]
         if place.nodes > 1:
@@ -125,6 +117,19 @@ class Vllm(Flagged):
         if pool.role != "aggregated" and any(word.split(".")[0].split("=")[0] == "--kv-transfer-config" for word in rest):
             raise refuse(model, "extra_args", "the plan hands caches over from prefill to decode", value="--kv-transfer-config", fix="leave it out")
         return ["vllm", "serve", place.model_path, *joined("--served-model-name", model.served_name), *words, *rest]
+
+    def engine_words(self, model: ModelPlan, pool: PoolPlan) -> list[str]:
+        """The options of the engine itself, which a launcher other than the API server takes as well."""
+        words = ["--tensor-parallel-size", str(pool.tp)]
+        words += ["--pipeline-parallel-size", str(pool.pp)] if pool.pp > 1 else []
+        words += ["--data-parallel-size", str(pool.dp)] if pool.dp > 1 else []
+        words += ["--enable-expert-parallel"] if pool.ep > 1 else []
+        words += self._precision(model)
+        words += self._batching(model, pool)
+        words += ["--enforce-eager"] if model.enforce_eager else []
+        words += ["--runner", "pooling"] if model.task == "embed" else []
+        words += ["--kv-transfer-config", transfer_config(pool)] if pool.role != "aggregated" else []
+        return words
 
     def _precision(self, model: ModelPlan) -> list[str]:
         words = []

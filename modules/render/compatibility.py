@@ -27,6 +27,7 @@ _GROUPS: dict[str, Target] = {
     "gateway.networking.k8s.io": Target("gateway-api", "1.6.1"),
     "keda.sh": Target("keda", "2.20.2"),
     "leaderworkerset.x-k8s.io": Target("lws", "0.10.0"),
+    "nvidia.com": Target("dynamo-operator", "1.6.1"),
     "monitoring.coreos.com": Target("prometheus-operator", "0.93.0"),
 }
 

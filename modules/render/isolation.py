@@ -6,12 +6,12 @@ import math
 from typing import Any
 
 from inferform import labels
-from inferform.engines import find_engine
+from inferform.engines import dynamo, find_engine
 from inferform.plan import DeploymentPlan
 from inferform.quantities import GIB, kubernetes_bytes
 from inferform.render import naming, weights
 from inferform.render.pods import EFA_RESOURCE, GPU_RESOURCE, resources
-from inferform.render.router import CPU_MILLIS, MEMORY_BYTES, METRICS_PORT, REPLICAS, SURGE, has_router
+from inferform.render.router import CPU_MILLIS, MEMORY_BYTES, METRICS_PORT, REPLICAS, SURGE, has_graph, has_router
 from inferform.render.templating import fill
 
 # The agent that gives pods their AWS credentials (EKS Pod Identity), and the instance metadata that they must not reach.
@@ -33,9 +33,10 @@ def network_policies(plan: DeploymentPlan) -> list[dict[str, Any]]:
     """Everything is closed; then names are looked up, the gateway and Prometheus reach engines, and weights are fetched."""
     components = naming.COMPONENT
     engines = {"matchLabels": {components: naming.ENGINE}}
-    ports = sorted({find_engine(model.engine).port for model in plan.models.values()})
+    system = {dynamo.SYSTEM_PORT for model in plan.models.values() if has_graph(model)}
+    ports = sorted(system | {find_engine(model.engine).port for model in plan.models.values()})
     to_engine = [{"protocol": "TCP", "port": port} for port in ports]
-    routed = [name for name, model in sorted(plan.models.items()) if has_router(model)]
+    routed = [name for name, model in sorted(plan.models.items()) if has_router(model) or has_graph(model)]
     # Routers watch pods, for which they ask the cluster's API over TLS.
     outside = [naming.ENGINE, naming.WORKER, naming.IMPORT, *([naming.ROUTER] if routed else [])]
     fetching = {"matchExpressions": [{"key": components, "operator": "In", "values": outside}]}
@@ -86,7 +87,7 @@ def network_policies(plan: DeploymentPlan) -> list[dict[str, Any]]:
         policies.append({"name": f"allow-transfer-{name}", "spec": spec})
         if plan.observability.enabled:
             routers = {"matchLabels": {labels.MODEL_LABEL: name, components: naming.ROUTER}}
-            metrics = [{"protocol": "TCP", "port": METRICS_PORT}]
+            metrics = [{"protocol": "TCP", "port": dynamo.HTTP_PORT if has_graph(plan.models[name]) else METRICS_PORT}]
             scrapers = [{"namespaceSelector": _namespace(plan.observability.namespace)}]
             policies.append(
                 {
@@ -121,7 +122,7 @@ def quota(plan: DeploymentPlan) -> dict[str, Any]:
         for key, value in resources(pool)["limits"].items():
             if key in (GPU_RESOURCE, EFA_RESOURCE):
                 devices[key] = devices.get(key, 0) + count * value
-    routers = sum(REPLICAS + SURGE for model in plan.models.values() if has_router(model))
+    routers = sum(REPLICAS + SURGE for model in plan.models.values() if has_router(model) or has_graph(model))
     pods, cpu, memory = pods + routers, cpu + routers * CPU_MILLIS, memory + routers * MEMORY_BYTES
     imports = sum(1 for model in plan.models.values() if weights.is_on_hub(model))
     return {

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from inferform import labels
-from inferform.engines import find_engine
+from inferform.engines import dynamo, find_engine
 from inferform.plan import DeploymentPlan
 from inferform.render import naming
 from inferform.render.alerts import gpu_alerts, pool_alerts, recording_rules
-from inferform.render.router import has_router
+from inferform.render.router import has_graph, has_router
 from inferform.render.templating import fill
 
 _OWNER = "gateway.envoyproxy.io/owning-gateway-"
@@ -39,21 +39,22 @@ def _group(name: str, rules: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _engine_monitors(plan: DeploymentPlan) -> list[dict[str, Any]]:
     """One for all engines, or one a path where engines answer at several."""
-    models: dict[str, list[str]] = {}
+    models: dict[tuple[str, int], list[str]] = {}
     for name, model in sorted(plan.models.items()):
-        models.setdefault(find_engine(model.engine).metrics_path, []).append(name)
+        place = ("/metrics", dynamo.SYSTEM_PORT) if has_graph(model) else (find_engine(model.engine).metrics_path, 0)
+        models.setdefault(place, []).append(name)
     found = []
-    for path, names in sorted(models.items()):
+    for (path, port), names in sorted(models.items()):
         selector: dict[str, Any] = {"matchLabels": {naming.COMPONENT: naming.ENGINE, labels.DEPLOYMENT_LABEL: plan.name}}
         if len(models) > 1:
             selector["matchExpressions"] = [{"key": labels.MODEL_LABEL, "operator": "In", "values": names}]
         found.append(
             {
-                "name": f"{plan.name}-engines" if path == "/metrics" else f"{plan.name}-engines{path.replace('/', '-')}",
+                "name": f"{plan.name}-engines" + ("" if path == "/metrics" else path.replace("/", "-")) + (f"-{port}" if port else ""),
                 "namespaces": [plan.namespace],
                 "selector": selector,
                 "target_labels": [],
-                "endpoint": {"port": "http", "path": path, "interval": "15s"},
+                "endpoint": {**({"portNumber": port} if port else {"port": "http"}), "path": path, "interval": "15s"},
             }
         )
     return found
@@ -62,15 +63,17 @@ def _engine_monitors(plan: DeploymentPlan) -> list[dict[str, Any]]:
 def monitors(plan: DeploymentPlan, *, gpus: bool) -> list[dict[str, Any]]:
     """Engines, and GPUs and the gateway's proxies where there are any."""
     found: list[dict[str, Any]] = _engine_monitors(plan)
-    if any(has_router(model) for model in plan.models.values()):
+    for suffix, test, port in (("routers", has_router, "metrics"), ("frontends", has_graph, "http")):
+        routed = [name for name, model in sorted(plan.models.items()) if test(model)]
+        if not routed:
+            continue
+        selector = {
+            "matchLabels": {naming.COMPONENT: naming.ROUTER, labels.DEPLOYMENT_LABEL: plan.name},
+            "matchExpressions": [{"key": labels.MODEL_LABEL, "operator": "In", "values": routed}],
+        }
+        endpoint = {"port": port, "path": "/metrics", "interval": "15s"}
         found.append(
-            {
-                "name": f"{plan.name}-routers",
-                "namespaces": [plan.namespace],
-                "selector": {"matchLabels": {naming.COMPONENT: naming.ROUTER, labels.DEPLOYMENT_LABEL: plan.name}},
-                "target_labels": [labels.MODEL_LABEL],
-                "endpoint": {"port": "metrics", "path": "/metrics", "interval": "15s"},
-            }
+            {"name": f"{plan.name}-{suffix}", "namespaces": [plan.namespace], "selector": selector, "target_labels": [labels.MODEL_LABEL], "endpoint": endpoint}
         )
     if gpus:
         found.append(

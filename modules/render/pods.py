@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from inferform import labels
-from inferform.engines import Engine, Place, PodVariable, find_engine
+from inferform.engines import Engine, Place, PodVariable, dynamo, find_engine
 from inferform.plan import ModelPlan, PoolPlan
 from inferform.quantities import GIB, kubernetes_bytes
 from inferform.render import images, naming, weights
 from inferform.render.naming import Workload
 from inferform.render.podtext import environment, pod_text
 from inferform.render.quoting import block
-from inferform.render.router import waits_for
+from inferform.render.router import has_graph, waits_for
 
 # What engines with a configuration file read, as a ConfigMap mounted into the pod.
 CONFIG_FILE = "llm-args.yaml"
@@ -90,7 +90,8 @@ def pod_view(workload: Workload, *, worker: bool = False) -> dict[str, Any]:
     place = Place(weights.MODEL_PATH, CONFIG_PATH)
     if workload.grouped:
         place = Place(weights.MODEL_PATH, CONFIG_PATH, nodes=pool.nodes_per_replica, rank=WORKER_INDEX if worker else "0", leader=LEADER_ADDRESS)
-    command = engine.command(model, pool, place)
+    graph = has_graph(model)
+    command = dynamo.worker_command(model, pool, weights.MODEL_PATH) if graph else engine.command(model, pool, place)
     life = pool.lifecycle
     component = naming.WORKER if worker else naming.ENGINE
     return {
@@ -104,21 +105,26 @@ def pod_view(workload: Workload, *, worker: bool = False) -> dict[str, Any]:
         "tolerations": tolerations([pool]),
         "spread": _spread(workload),
         "affinity": _affinity(workload),
-        "image": model.image,
+        "token": graph,
+        # Dynamo's operator adds to the container of this name, and mounts shared memory itself.
+        "container": "main" if graph else "engine",
+        "image": dynamo.WORKER_IMAGE if graph else model.image,
         "command": command[:2],
         "args": [pod_text(word) for word in command[2:]],
         "environment": _engine_environment(engine, model, pool),
         "resources": resources(pool),
-        "port": engine.port,
+        "port": dynamo.SYSTEM_PORT if graph else engine.port,
+        "port_name": dynamo.SYSTEM_PORT_NAME if graph else "http",
         "serves": not worker,
-        "health_path": engine.health_path,
+        "health_path": dynamo.HEALTH_PATH if graph else engine.health_path,
+        "live_path": dynamo.LIVE_PATH if graph else engine.health_path,
         "startup_failures": life.startup_failure_threshold,
         "startup_period_s": life.startup_period_s,
         "pre_stop_s": life.pre_stop_s,
         "home": engine.home,
         "home_size": kubernetes_bytes(HOME_BYTES),
         "tmp_size": kubernetes_bytes(TMP_BYTES),
-        "shm_size": kubernetes_bytes(pool.pod.shm_bytes),
+        "shm_size": None if graph else kubernetes_bytes(pool.pod.shm_bytes),
         "cache_claim": cache_claim(workload),
         "prefetch_image": images.AWS_CLI,
         "prefetch_environment": environment(weights.prefetch_environment(plan, name)),

@@ -34,6 +34,9 @@ def selector(workload: Workload) -> str:
 
 def pod_matcher(workload: Workload) -> str:
     """The matcher of a pool's pods by their names."""
+    if workload.model.disaggregation == "dynamo":
+        # The operator puts the number of a gang between the graph and its component, or nothing.
+        return f"pod=~{text(f'{re.escape(workload.model_name)}(-[0-9]+)?-{workload.pool.role}-.+')}"
     return f"pod=~{text(re.escape(workload.name) + '-.+')}"
 
 
@@ -70,14 +73,10 @@ def counter_rate(workload: Workload, signal: Signal, *, window: str = "5m") -> s
     return f"sum(rate({series(workload.model, signal)}{selector(workload)}[{window}]))"
 
 
-def request_rate(workload: Workload) -> str:
-    """Finished requests a second over the pool's pods; 0 while pods report but none has finished any yet, nothing when nobody reports."""
-    # Some engines only have the counter once it has counted.
-    return f"{counter_rate(workload, 'requests', window=WINDOW)} or 0 * {total(workload, 'running')}"
-
-
 def ready_replicas(workload: Workload) -> str:
-    """Ready replicas, from kube-state-metrics; a LeaderWorkerSet keeps its leaders in a StatefulSet of its name."""
+    """Ready replicas, from kube-state-metrics; a LeaderWorkerSet keeps its leaders in a StatefulSet of its name, and Dynamo's operator chooses itself."""
+    if workload.model.disaggregation == "dynamo":
+        return f'sum(kube_pod_status_ready{{namespace={text(workload.plan.namespace)},{pod_matcher(workload)},condition="true"}})'
     name, label = ("kube_statefulset_status_replicas_ready", "statefulset") if workload.grouped else ("kube_deployment_status_replicas_ready", "deployment")
     return f"sum({name}{{namespace={text(workload.plan.namespace)},{label}={text(workload.name)}}})"
 

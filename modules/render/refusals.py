@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from inferform.engines import engine_names, find_engine
+from inferform.engines import dynamo, engine_names, find_engine
 from inferform.errors import InputError, Problem
 from inferform.plan import DeploymentPlan, ModelPlan, PoolPlan
 from inferform.render import naming, weights
-from inferform.render.router import has_router, role_service
+from inferform.render.router import has_graph, has_router, role_service
 
 
 def refuse_what_cannot_run(plan: DeploymentPlan) -> None:
@@ -29,7 +29,15 @@ def _names(plan: DeploymentPlan) -> Iterator[Problem]:
         if count > 1:
             yield Problem(f"{count} pools would share the name {name}", field="models", fix="rename one of the models")
     services = Counter(
-        [*plan.models, *(role_service(name, role) for name, model in plan.models.items() if has_router(model) for role in ("prefill", "decode"))]
+        [
+            *plan.models,
+            *(
+                role_service(name, model, role)
+                for name, model in plan.models.items()
+                if has_router(model) or has_graph(model)
+                for role in ("prefill", "decode")
+            ),
+        ]
     )
     for name, count in services.items():
         if count > 1:
@@ -58,16 +66,18 @@ def _disaggregated(where: str, model: ModelPlan) -> Iterator[Problem]:
     if roles != ["decode", "prefill"]:
         yield Problem("needs one prefill and one decode pool", field=f"{where}.topology", value=", ".join(roles), fix="set topology: {prefill: 1, decode: 4}")
         return
-    if model.disaggregation != "vllm-router":
-        yield Problem(
-            "is not rendered",
-            field=f"{where}.topology.runtime",
-            value=str(model.disaggregation),
-            legal=("vllm-router",),
-            fix="set runtime: vllm-router, or topology: aggregated",
-        )
+    if model.disaggregation is None:
+        yield Problem("is not decided", field=f"{where}.topology.runtime", legal=("vllm-router", "dynamo"), fix="set runtime: vllm-router")
+    if has_graph(model) and model.engine == "vllm":
+        if model.engine_version != dynamo.VLLM_VERSION:
+            fix = f"set engine_version: {dynamo.VLLM_VERSION}"
+            yield Problem(f"Dynamo {dynamo.VERSION} runs vLLM {dynamo.VLLM_VERSION}", field=f"{where}.engine_version", value=model.engine_version, fix=fix)
+        elif model.image != find_engine(model.engine).image(model.engine_version, "gpu"):
+            yield Problem(f"Dynamo runs {dynamo.WORKER_IMAGE}", field=f"{where}.image", value=model.image[:80], fix="leave image out")
+        if model.extra_args:
+            yield Problem("are not handed through Dynamo's workers", field=f"{where}.extra_args", fix="leave them out, or set runtime: vllm-router")
     if model.engine != "vllm":
-        yield Problem("hands no caches over through this router", field=f"{where}.engine", value=model.engine, legal=("vllm",), fix="use vllm")
+        yield Problem("hands no caches over here", field=f"{where}.engine", value=model.engine, legal=("vllm",), fix="use vllm")
     prefill, decode = (next(pool for pool in model.pools.values() if pool.role == role) for role in ("prefill", "decode"))
     if decode.tp % prefill.tp:
         yield Problem(
@@ -130,7 +140,7 @@ def _pool(plan: DeploymentPlan, where: str, pool: PoolPlan) -> Iterator[Problem]
         yield Problem(
             "only cpu triggers: a fallback does not apply to them, and cpu says nothing about a GPU model",
             field=f"{where}.scaling.triggers",
-            fix="add queue or request_rate",
+            fix="add queue or kv_use",
         )
     if scaling.kind == "hpa" and to_zero:
         yield Problem("a HorizontalPodAutoscaler does not scale to zero", field=f"{where}.scaling", fix="use keda, or keep one replica")

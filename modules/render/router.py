@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from inferform import labels
-from inferform.engines import find_engine
+from inferform.engines import dynamo, find_engine
 from inferform.plan import DeploymentPlan, ModelPlan
 from inferform.quantities import GIB, kubernetes_bytes
 from inferform.render import images, naming
@@ -33,23 +33,29 @@ def has_router(model: ModelPlan) -> bool:
     return model.topology == "disaggregated" and model.disaggregation == "vllm-router"
 
 
+def has_graph(model: ModelPlan) -> bool:
+    """Whether the model's pools and frontends are a graph that Dynamo's operator runs."""
+    return model.topology == "disaggregated" and model.disaggregation == "dynamo"
+
+
 def router_name(name: str) -> str:
     """Name of the router's Deployment and account."""
     return f"{name}-router"
 
 
-def role_service(name: str, role: str) -> str:
-    """Name of the Service over the ready engines of one role."""
-    return f"{name}-{role}"
+def role_service(name: str, model: ModelPlan, role: str) -> str:
+    """Name of the Service over the ready engines of one role; Dynamo's operator has Services of the plain name itself."""
+    return f"{name}-{role}-ready" if has_graph(model) else f"{name}-{role}"
 
 
 def waits_for(name: str, model: ModelPlan, role: str) -> dict[str, Any] | None:
     """What a pod of that role waits for before it starts; None when for nothing."""
-    before = _AFTER.get(role) if has_router(model) else None
+    before = _AFTER.get(role) if has_router(model) or has_graph(model) else None
     if before is None:
         return None
     engine = find_engine(model.engine)
-    url = f"http://{role_service(name, before)}:{engine.port}{engine.health_path}"
+    port, path = (dynamo.SYSTEM_PORT, dynamo.HEALTH_PATH) if has_graph(model) else (engine.port, engine.health_path)
+    url = f"http://{role_service(name, model, before)}:{port}{path}"
     return {"image": images.AWS_CLI, "command": ["/bin/bash", "-c", WAIT], "environment": environment({"URL": url})}
 
 
@@ -78,10 +84,16 @@ def router_view(plan: DeploymentPlan, name: str, model: ModelPlan) -> dict[str, 
         "wait": waits_for(name, model, naming.ROUTER),
         "resources": {"requests": {"cpu": f"{CPU_MILLIS}m", "memory": memory}, "limits": {"memory": memory}},
         "pre_stop_s": DRAIN_S,
-        "grace_s": 2 * DRAIN_S + _longest_s(model),
-        "roles": [{"name": role_service(name, role), "selector": _engines(name, role)} for role in sorted(pool.role for pool in model.pools.values())],
-        "engine_port": find_engine(model.engine).port,
+        "grace_s": 2 * DRAIN_S + longest_s(model),
+        "roles": roles_view(name, model),
     }
+
+
+def roles_view(name: str, model: ModelPlan) -> list[dict[str, Any]]:
+    """The Service over each role's ready engines."""
+    port = dynamo.SYSTEM_PORT if has_graph(model) else find_engine(model.engine).port
+    roles = sorted(pool.role for pool in model.pools.values())
+    return [{"name": role_service(name, model, role), "selector": engine_labels(name, role), "port": port} for role in roles]
 
 
 def arguments(plan: DeploymentPlan, name: str, model: ModelPlan) -> list[str]:
@@ -90,16 +102,17 @@ def arguments(plan: DeploymentPlan, name: str, model: ModelPlan) -> list[str]:
     words += ["--vllm-pd-disaggregation", "--kv-connector", "nixl", "--prefill-policy", "cache_aware", "--decode-policy", "power_of_two"]
     words += ["--service-discovery", "--service-discovery-namespace", plan.namespace, "--service-discovery-port", str(find_engine(model.engine).port)]
     for role in ("prefill", "decode"):
-        words += [f"--{role}-selector", *(f"{key}={value}" for key, value in sorted(_engines(name, role).items()))]
+        words += [f"--{role}-selector", *(f"{key}={value}" for key, value in sorted(engine_labels(name, role).items()))]
     start_s = max(pool.lifecycle.startup_failure_threshold * pool.lifecycle.startup_period_s for pool in model.pools.values())
     words += ["--worker-startup-timeout-secs", str(start_s), "--worker-startup-check-interval", "5", "--health-check-interval-secs", "10"]
-    return [*words, "--request-timeout-secs", str(max(_REQUEST_TIMEOUT_S, 2 * _longest_s(model)))]
+    return [*words, "--request-timeout-secs", str(max(_REQUEST_TIMEOUT_S, 2 * longest_s(model)))]
 
 
-def _engines(name: str, role: str) -> dict[str, str]:
+def engine_labels(name: str, role: str) -> dict[str, str]:
+    """Labels of one role's engines."""
     return {labels.MODEL_LABEL: name, labels.ROLE_LABEL: role, naming.COMPONENT: naming.ENGINE}
 
 
-def _longest_s(model: ModelPlan) -> int:
+def longest_s(model: ModelPlan) -> int:
     """Seconds of the longest answer at the planned pace."""
     return math.ceil(max(model.max_output_tokens * pool.tpot_ms.p95 / 1000 for pool in model.pools.values()))

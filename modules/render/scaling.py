@@ -6,9 +6,11 @@ from typing import Any
 
 from inferform.plan import DeploymentPlan, TriggerPlan
 from inferform.render import naming, queries
+from inferform.render.graph import adapter_name
 from inferform.render.hpa import adapter_rules, hpa_metric
 from inferform.render.keda import keda_trigger, ratio_trigger, wake_trigger, zero_cooldown_s
 from inferform.render.naming import Workload
+from inferform.render.router import has_graph
 from inferform.render.templating import fill
 
 
@@ -29,13 +31,16 @@ def render_scaling(plan: DeploymentPlan) -> dict[str, str]:
 
 
 def _common(workload: Workload) -> dict[str, Any]:
+    name = workload.name
     kind, api = ("LeaderWorkerSet", "leaderworkerset.x-k8s.io/v1") if workload.grouped else ("Deployment", "apps/v1")
+    if has_graph(workload.model):
+        kind, api, name = "DynamoGraphDeploymentScalingAdapter", "nvidia.com/v1beta1", adapter_name(workload)
     scaling = workload.pool.scaling
     return {
         "name": workload.name,
         "namespace": workload.plan.namespace,
         "labels": workload.labels,
-        "target": {"apiVersion": api, "kind": kind, "name": workload.name},
+        "target": {"apiVersion": api, "kind": kind, "name": name},
         "min": scaling.min,
         "max": scaling.max,
         # Up at once to what is needed, down one replica at a time after a long look back (FC-29).
@@ -67,8 +72,7 @@ def keda_view(workload: Workload) -> dict[str, Any]:
         "idle": 0 if scaling.idle == 0 and scaling.min >= 1 else None,
         "cooldown_s": cooldown_s,
         "polling_s": scaling.polling_interval_s,
-        # An outage of monitoring says nothing about the load: it may raise the fleet to the steady count, and never lowers it.
-        "fallback": {"failureThreshold": scaling.fallback_failures, "replicas": scaling.fallback_replicas, "behavior": "currentReplicasIfHigher"},
+        "fallback": {"failureThreshold": scaling.fallback_failures, "replicas": scaling.fallback_replicas},
         "triggers": triggers if cooldown_s is None else [*triggers, wake_trigger(workload.plan)],
     }
 
@@ -81,13 +85,11 @@ def hpa_view(workload: Workload) -> dict[str, Any]:
 def signal(workload: Workload, trigger: TriggerPlan) -> tuple[str, str]:
     """(query, metric type) of one signal; latencies are in seconds, like the series.
 
-    Counts and rates are totals that one replica's share divides (AverageValue); shares and latencies are levels that a replica's
+    Counts are totals that one replica's share divides (AverageValue); shares and latencies are levels that a replica's
     level is compared with (Value).
     """
     if trigger.signal == "queue":
         return queries.total(workload, "queue"), "AverageValue"
-    if trigger.signal == "request_rate":
-        return queries.request_rate(workload), "AverageValue"
     if trigger.signal == "in_flight_tokens":
         return queries.tokens_in_flight(workload), "AverageValue"
     if trigger.signal == "kv_use":

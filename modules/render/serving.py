@@ -9,10 +9,11 @@ from inferform.engines import find_engine
 from inferform.plan import DeploymentPlan, ModelPlan, PoolPlan
 from inferform.quantities import kubernetes_bytes
 from inferform.render import images, naming, weights
+from inferform.render.graph import graph_view
 from inferform.render.naming import Workload
 from inferform.render.pods import CONFIG_FILE, cache_claim, config_name, config_text, pod_view
 from inferform.render.podtext import environment
-from inferform.render.router import has_router, router_view
+from inferform.render.router import has_graph, has_router, router_view
 from inferform.render.templating import fill
 
 
@@ -31,7 +32,12 @@ def render_serving(plan: DeploymentPlan) -> dict[str, str]:
             files[naming.file_name(name, "import")] = fill("serving/import-job.yaml.j2", {"job": _import(plan, name, model)})
         if has_router(model):
             files[naming.file_name(name, "router")] = fill("serving/router.yaml.j2", {"router": router_view(plan, name, model)})
+        if has_graph(model):
+            files[naming.file_name(name, "graph")] = fill("serving/graph.yaml.j2", {"graph": graph_view(plan, name, model)})
     for workload in naming.workloads(plan):
+        files[naming.file_name(workload.model_name, workload.pool_name, "support")] = fill("serving/pool-support.yaml.j2", {"pool": support_view(workload)})
+        if has_graph(workload.model):
+            continue
         view = workload_view(workload)
         template = "serving/leader-worker-set.yaml.j2" if workload.grouped else "serving/deployment.yaml.j2"
         files[naming.file_name(workload.model_name, workload.pool_name)] = fill(template, {"workload": view, "pod": view["leader"]})
@@ -39,13 +45,12 @@ def render_serving(plan: DeploymentPlan) -> dict[str, str]:
         if config_map:
             config = {"name": config_map, "namespace": plan.namespace, "labels": workload.labels, "data": {CONFIG_FILE: config_text(workload)}}
             files[naming.file_name(workload.model_name, workload.pool_name, "config")] = fill("serving/engine-config.yaml.j2", {"config": config})
-        files[naming.file_name(workload.model_name, workload.pool_name, "support")] = fill("serving/pool-support.yaml.j2", {"pool": support_view(workload)})
     return files
 
 
 def model_view(plan: DeploymentPlan, name: str, model: ModelPlan) -> dict[str, Any]:
     """Accounts and Service of one model."""
-    selector = {labels.MODEL_LABEL: name, naming.COMPONENT: naming.ROUTER if has_router(model) else naming.ENGINE}
+    selector = {labels.MODEL_LABEL: name, naming.COMPONENT: naming.ROUTER if has_router(model) or has_graph(model) else naming.ENGINE}
     return {
         "name": name,
         "namespace": plan.namespace,

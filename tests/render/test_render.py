@@ -25,10 +25,7 @@ from inferform.plan import DeploymentPlan
 from inferform.render import FAMILIES, compatibility, render, tree
 
 ACCEPT = Path(__file__).resolve().parents[2] / "../shared/accept/manifests.py"
-SIGNALS = [
-    {"signal": s, "target": t, "why": ""}
-    for s, t in (("queue", 8.0), ("kv_use", 0.8), ("in_flight_tokens", 5e5), ("ttft_p95", 0.96), ("cpu", 80.0), ("request_rate", 3.818))
-]
+SIGNALS = [{"signal": s, "target": t, "why": ""} for s, t in (("queue", 8.0), ("kv_use", 0.8), ("in_flight_tokens", 5e5), ("ttft_p95", 0.96), ("cpu", 80.0))]
 LIMITS = {
     "auth": {"api_keys_secret": "llm-keys", "jwt": None},
     "limits": {"tokens_per_hour": 100_000, "requests_per_minute": 600, "store": "redis.redis-system.svc:6379"},
@@ -94,6 +91,11 @@ def disaggregated(data: dict[str, Any]) -> None:
     )
 
 
+def dynamo(data: dict[str, Any]) -> None:
+    disaggregated(data)
+    data["models"]["llama-70b"].update(disaggregation="dynamo", engine_version="0.31.0", image="vllm/vllm-openai:v0.31.0")
+
+
 def both(*changes: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
     return lambda data: [change(data) for change in changes] and None
 
@@ -130,6 +132,9 @@ CASES: dict[str, Callable[[dict[str, Any]], None]] = {
     ),
     "disaggregated-fixed": both(disaggregated, pools(scaling={"kind": "fixed"})),
     "disaggregated-with-limits": both(disaggregated, gateway(**LIMITS)),
+    "dynamo": dynamo,
+    "dynamo-fixed": both(dynamo, pools(scaling={"kind": "fixed"})),
+    "dynamo-with-limits": both(dynamo, gateway(**LIMITS)),
     "only-embeddings": lambda data: data.update(models={"bge": data["models"]["bge"]}),
 }
 
@@ -176,7 +181,7 @@ def test_every_object_meets_its_components_schema(name: str, tmp_path: Path) -> 
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
-@pytest.mark.parametrize("name", ["sample", "limits", "hpa", "disaggregated", "three-engines"])
+@pytest.mark.parametrize("name", ["sample", "limits", "hpa", "disaggregated", "dynamo", "three-engines"])
 def test_kustomize_builds_the_tree(name: str, tmp_path: Path) -> None:
     """kubectl kustomize gives exactly the rendered objects, for the whole and for each family."""
     files = render(rendered.plan(CASES[name]))

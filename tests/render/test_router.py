@@ -165,7 +165,7 @@ def test_latencies_are_judged_where_they_are_made() -> None:
 @pytest.mark.parametrize(
     ("model", "changes", "message"),
     [
-        ({"disaggregation": "dynamo"}, {}, "topology.runtime: is not rendered"),
+        ({"disaggregation": None}, {}, "topology.runtime: is not decided"),
         ({"engine": "sglang", "engine_version": "0.5.23", "image": "lmsysorg/sglang:v0.5.23"}, {}, "hands no caches over"),
         ({"extra_args": ["--kv-transfer-config", "{}"]}, {}, "the plan hands caches over"),
         ({}, {"prefill": {"tp": 8}}, "decode on TP 4 cannot take the caches of prefill on TP 8"),

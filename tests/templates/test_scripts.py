@@ -66,7 +66,9 @@ class Place:
         link = self.root / pod / "weights"
         link.parent.mkdir(exist_ok=True)
         path = self.root / f"{script}.sh"
-        path.write_text(files("inferform.templates").joinpath(f"scripts/{script}.sh.j2").read_text())
+        # A shell reads its script while it runs, so a file that another pod runs is left alone.
+        if not path.exists():
+            path.write_text(files("inferform.templates").joinpath(f"scripts/{script}.sh.j2").read_text())
         values = {**self.environment, "CACHE": str(self.cache), "LINK": str(link), "HOSTNAME": pod, **environment}
         return subprocess.Popen(["bash", str(path)], env=values, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
 
@@ -132,6 +134,15 @@ def test_a_first_pod_fills_the_cache_and_a_second_copies_nothing(place: Place) -
     assert 0 == place.run("pod-b").returncode
     assert CONTENTS == place.weights("pod-b")
     assert 4 == len(place.fetched())
+
+
+def test_large_files_can_be_left_out(place: Place) -> None:
+    """A frontend that reads only the tokenizer fetches the files of up to 1000 bytes, and no weights."""
+    place.fill(CONTENTS)
+    ran = place.run("frontend", MOST_BYTES="1000")
+    assert 0 == ran.returncode, ran.stderr
+    assert {"config.json", "sub dir/tokenizer.json"} == set(place.weights("frontend"))
+    assert ["config.json", "tokenizer.json"] == sorted(place.fetched())
 
 
 def test_two_pods_at_once_copy_each_file_once(place: Place) -> None:
