@@ -73,6 +73,12 @@ def counter_rate(workload: Workload, signal: Signal, *, window: str = "5m") -> s
     return f"sum(rate({series(workload.model, signal)}{selector(workload)}[{window}]))"
 
 
+def request_rate(workload: Workload) -> str:
+    """Finished requests a second over the pool's pods; 0 while pods report but none has finished any yet, nothing when nobody reports."""
+    # Some engines only have the counter once it has counted.
+    return f"{counter_rate(workload, 'requests', window=WINDOW)} or 0 * {total(workload, 'running')}"
+
+
 def ready_replicas(workload: Workload) -> str:
     """Ready replicas, from kube-state-metrics; a LeaderWorkerSet keeps its leaders in a StatefulSet of its name, and Dynamo's operator chooses itself."""
     if workload.model.disaggregation == "dynamo":

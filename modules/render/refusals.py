@@ -140,7 +140,7 @@ def _pool(plan: DeploymentPlan, where: str, pool: PoolPlan) -> Iterator[Problem]
         yield Problem(
             "only cpu triggers: a fallback does not apply to them, and cpu says nothing about a GPU model",
             field=f"{where}.scaling.triggers",
-            fix="add queue or kv_use",
+            fix="add queue or request_rate",
         )
     if scaling.kind == "hpa" and to_zero:
         yield Problem("a HorizontalPodAutoscaler does not scale to zero", field=f"{where}.scaling", fix="use keda, or keep one replica")

@@ -72,7 +72,8 @@ def keda_view(workload: Workload) -> dict[str, Any]:
         "idle": 0 if scaling.idle == 0 and scaling.min >= 1 else None,
         "cooldown_s": cooldown_s,
         "polling_s": scaling.polling_interval_s,
-        "fallback": {"failureThreshold": scaling.fallback_failures, "replicas": scaling.fallback_replicas},
+        # An outage of monitoring says nothing about the load: it may raise the fleet to the steady count, and never lowers it.
+        "fallback": {"failureThreshold": scaling.fallback_failures, "replicas": scaling.fallback_replicas, "behavior": "currentReplicasIfHigher"},
         "triggers": triggers if cooldown_s is None else [*triggers, wake_trigger(workload.plan)],
     }
 
@@ -85,11 +86,13 @@ def hpa_view(workload: Workload) -> dict[str, Any]:
 def signal(workload: Workload, trigger: TriggerPlan) -> tuple[str, str]:
     """(query, metric type) of one signal; latencies are in seconds, like the series.
 
-    Counts are totals that one replica's share divides (AverageValue); shares and latencies are levels that a replica's
+    Counts and rates are totals that one replica's share divides (AverageValue); shares and latencies are levels that a replica's
     level is compared with (Value).
     """
     if trigger.signal == "queue":
         return queries.total(workload, "queue"), "AverageValue"
+    if trigger.signal == "request_rate":
+        return queries.request_rate(workload), "AverageValue"
     if trigger.signal == "in_flight_tokens":
         return queries.tokens_in_flight(workload), "AverageValue"
     if trigger.signal == "kv_use":

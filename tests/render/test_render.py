@@ -25,7 +25,10 @@ from inferform.plan import DeploymentPlan
 from inferform.render import FAMILIES, compatibility, render, tree
 
 ACCEPT = Path(__file__).resolve().parents[2] / "../shared/accept/manifests.py"
-SIGNALS = [{"signal": s, "target": t, "why": ""} for s, t in (("queue", 8.0), ("kv_use", 0.8), ("in_flight_tokens", 5e5), ("ttft_p95", 0.96), ("cpu", 80.0))]
+SIGNALS = [
+    {"signal": s, "target": t, "why": ""}
+    for s, t in (("queue", 8.0), ("kv_use", 0.8), ("in_flight_tokens", 5e5), ("ttft_p95", 0.96), ("cpu", 80.0), ("request_rate", 3.818))
+]
 LIMITS = {
     "auth": {"api_keys_secret": "llm-keys", "jwt": None},
     "limits": {"tokens_per_hour": 100_000, "requests_per_minute": 600, "store": "redis.redis-system.svc:6379"},
