@@ -43,12 +43,23 @@ pod_of(object_, template, part) := {
 	"at": at(object_),
 	"kind": object_.kind,
 	"name": object_.metadata.name,
-	"namespace": object.get(object_.metadata, "namespace", ""),
+	"namespace": namespace_of(object_),
 	"workload": object.remove(object_.spec, ["template", "jobTemplate", "leaderWorkerTemplate"]),
 	"part": part,
 	"labels": object.get(object.get(template, "metadata", {}), "labels", {}),
 	"spec": template.spec,
 }
+
+namespace_of(object_) := object_.metadata.namespace
+
+namespace_of(object_) := "" if not object_.metadata.namespace
+
+# What a scaler scales; a Deployment where the kind is left out.
+target_of(scaler) := reference(namespace_of(scaler), target_kind(scaler), scaler.spec.scaleTargetRef.name)
+
+target_kind(scaler) := scaler.spec.scaleTargetRef.kind
+
+target_kind(scaler) := "Deployment" if not scaler.spec.scaleTargetRef.kind
 
 # Pods that serve a pool, and the workloads they belong to.
 serving := [pod |
@@ -124,7 +135,7 @@ holds(expression, labels) if {
 
 holds(expression, labels) if {
 	expression.operator == "NotIn"
-	not labels[expression.key] in expression.values
+	not object.get(labels, expression.key, null) in expression.values
 }
 
 holds(expression, labels) if {

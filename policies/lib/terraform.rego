@@ -44,25 +44,35 @@ blocks(block, name) := [nested |
 	unknown := items(block.unknown, name)
 	config := items(block.config, name)
 	known := as_list(block.known[name])[i]
-	nested := {
-		"known": known,
-		"unknown": array.concat([part | part := unknown[i]], [{}])[0],
-		"config": array.concat([part | part := config[i]], [{}])[0],
-	}
+	nested := {"known": known, "unknown": item(unknown, i), "config": item(config, i)}
 ]
+
+item(list, i) := list[i] if i < count(list)
+
+item(list, i) := {} if i >= count(list)
 
 as_list(value) := value if is_array(value)
 
 as_list(value) := [value] if is_object(value)
 
 # What a tree of unknowns or expressions says of the blocks of one name.
-items(tree, name) := tree[name] if is_array(tree[name])
+items(tree, name) := [] if not is_object(tree)
 
-items(tree, name) := [tree[name]] if is_object(tree[name])
+items(tree, name) := found if {
+	is_object(tree)
+	found := object.get(tree, name, [])
+	is_array(found)
+}
+
+items(tree, name) := [found] if {
+	is_object(tree)
+	found := object.get(tree, name, [])
+	is_object(found)
+}
 
 items(tree, name) := [] if {
-	not is_array(tree[name])
-	not is_object(tree[name])
+	is_object(tree)
+	is_boolean(object.get(tree, name, []))
 }
 
 is_unknown(block, name) if block.unknown == true

@@ -16,7 +16,7 @@ subjects := [input.plan.cost | input.plan.cost.budget_usd_per_month != null]
 
 expects := "the spec names a budget" if input.spec.budget.usd_per_month
 
-fail contains {"address": "plan/cost", "message": sprintf("the steady fleet costs %v USD a month, the budget is %v", [wording.rounded(cost.usd_per_month), wording.rounded(cost.budget_usd_per_month)])} if {
+fail contains {"address": "plan/cost", "message": sprintf("the steady fleet costs %s USD a month, the budget is %s", [wording.whole(cost.usd_per_month), wording.whole(cost.budget_usd_per_month)])} if {
 	some cost in subjects
 	cost.usd_per_month > cost.budget_usd_per_month
 }

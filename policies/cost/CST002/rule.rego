@@ -31,7 +31,11 @@ fail contains {"address": entry.at, "message": sprintf("the price of %s nodes ha
 
 fail contains {"address": entry.at, "message": "has no line in the cost of the plan"} if {
 	some entry in subjects
-	not sprintf("%s/%s", [entry.model_name, entry.pool_name]) in object.keys(input.plan.cost.by_pool)
+	not line(entry) in lines
 }
 
 unknown := set()
+
+line(entry) := sprintf("%s/%s", [entry.model_name, entry.pool_name])
+
+lines := object.keys(object.get(input.plan.cost, "by_pool", {}))

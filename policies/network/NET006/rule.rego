@@ -13,21 +13,18 @@ about := {
 	"source": "FC-13; AWS EC2 user guide, EFA security groups",
 }
 
-# Launch templates with EFA interfaces; `wirings` are the different ways in which security groups are put on those.
+# Launch templates with EFA interfaces, and how security groups are put on each of those.
 subjects := [subject |
 	some template in terraform.of_types({"aws_launch_template"})
-	interfaces := [interface |
+	wirings := [wiring |
 		some interface in terraform.blocks(template, "network_interfaces")
 		interface.known.interface_type in {"efa", "efa-only"}
-	]
-	count(interfaces) > 0
-	wirings := {wiring |
-		some interface in interfaces
 		wiring := {
 			"references": object.get(object.get(interface.config, "security_groups", {}), "references", []),
 			"ids": object.get(interface.known, "security_groups", []),
 		}
-	}
+	]
+	count(wirings) > 0
 	subject := {"at": template.at, "name": template.name, "stack": template.stack, "wirings": wirings}
 ]
 
@@ -103,6 +100,7 @@ everything(protocol) if protocol in {"-1", "all", -1}
 groups(template) := [group |
 	some group in security_groups
 	group.stack == template.stack
+	attached(template.wirings[0], group)
 	count([1 | some wiring in template.wirings; not attached(wiring, group)]) == 0
 ]
 

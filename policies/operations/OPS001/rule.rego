@@ -50,5 +50,5 @@ reaches(monitor, namespace) if namespace in monitor.spec.namespaceSelector.match
 
 reaches(monitor, namespace) if {
 	not monitor.spec.namespaceSelector
-	object.get(monitor.metadata, "namespace", "") == namespace
+	kubernetes.namespace_of(monitor) == namespace
 }

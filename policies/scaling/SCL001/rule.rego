@@ -39,13 +39,11 @@ unknown := set()
 
 scalers := [scaler |
 	some object_ in subjects
-	target := object_.spec.scaleTargetRef
-	kind := object.get(target, "kind", "Deployment")
 	scaler := {
 		"at": kubernetes.at(object_),
-		"kind": kind,
-		"name": target.name,
-		"target": kubernetes.reference(object_.metadata.namespace, kind, target.name),
+		"kind": kubernetes.target_kind(object_),
+		"name": object_.spec.scaleTargetRef.name,
+		"target": kubernetes.target_of(object_),
 	}
 ]
 

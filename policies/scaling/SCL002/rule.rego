@@ -32,6 +32,6 @@ unknown := set()
 
 scaled(pod) if kubernetes.reference(pod.namespace, pod.kind, pod.name) in targets
 
-targets := {kubernetes.reference(scaler.metadata.namespace, object.get(scaler.spec.scaleTargetRef, "kind", "Deployment"), scaler.spec.scaleTargetRef.name) |
+targets := {kubernetes.target_of(scaler) |
 	some scaler in kubernetes.of_kinds({"ScaledObject", "HorizontalPodAutoscaler"})
 }

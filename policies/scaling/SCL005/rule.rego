@@ -15,7 +15,7 @@ about := {
 
 subjects := plan.latency_sensitive
 
-fail contains {"address": entry.at, "message": sprintf("scales to zero: the next request waits %v s for a load", [wording.rounded(object.get(object.get(entry.model, "load", {}), "total_s", 0))])} if {
+fail contains {"address": entry.at, "message": sprintf("scales to zero: the next request waits %s s for a load", [wording.whole(object.get(object.get(entry.model, "load", {}), "total_s", 0))])} if {
 	some entry in subjects
 	to_zero(entry)
 }

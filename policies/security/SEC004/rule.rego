@@ -23,7 +23,7 @@ fail contains {"address": bucket.at, "message": "no encryption is configured for
 	count(algorithms(bucket)) == 0
 }
 
-fail contains {"address": bucket.at, "message": sprintf("encrypts with %v", [algorithm])} if {
+fail contains {"address": bucket.at, "message": sprintf("encrypts with %s", [algorithm])} if {
 	some bucket in subjects
 	some algorithm in algorithms(bucket)
 	not algorithm in {"aws:kms", "aws:kms:dsse", "AES256", "known after apply"}
@@ -43,4 +43,4 @@ algorithms(bucket) := [algorithm |
 
 algorithm_of(defaults) := "known after apply" if terraform.is_unknown(defaults, "sse_algorithm")
 
-algorithm_of(defaults) := object.get(defaults.known, "sse_algorithm", "nothing") if not terraform.is_unknown(defaults, "sse_algorithm")
+algorithm_of(defaults) := defaults.known.sse_algorithm if not terraform.is_unknown(defaults, "sse_algorithm")

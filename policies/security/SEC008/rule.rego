@@ -29,7 +29,7 @@ expects := "the plan keeps its state in s3" if {
 fail contains {"address": backend.at, "message": sprintf("%s is not true", [setting])} if {
 	some backend in subjects
 	some setting in ["encrypt", "use_lockfile"]
-	not backend.settings[setting] in {true, "true"}
+	not object.get(backend.settings, setting, false) in {true, "true"}
 }
 
 fail contains {"address": backend.at, "message": "locks through dynamodb_table, which is deprecated"} if {

@@ -26,8 +26,10 @@ fail contains {"address": role.at, "message": "anybody may take this role on"} i
 
 unknown contains {"address": role.at, "message": "who may take the role on is known after apply only"} if {
 	some role in subjects
-	not is_object(json.unmarshal(terraform.text(role, "assume_role_policy")))
+	not readable(role)
 }
+
+readable(role) if is_object(json.unmarshal(terraform.text(role, "assume_role_policy")))
 
 anybody(principal) if principal == "*"
 

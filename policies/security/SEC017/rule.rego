@@ -37,7 +37,7 @@ fail contains {"address": subject.at, "message": sprintf("%s may be missing when
 fail contains {"address": sprintf("plan/%s", [name]), "message": "the model is gated, and no container gets a token"} if {
 	model := input.plan.models[name]
 	model.gated
-	not token_of(name, model) in tokens_given
+	not has_token(name, model)
 }
 
 # An engine that loads by hub name downloads by itself.
@@ -50,7 +50,7 @@ fail contains {"address": subject.at, "message": sprintf("%s downloads %s withou
 
 unknown := set()
 
-token_of(name, model) := sprintf("%s %s %s", [name, model.hf_token_secret.name, model.hf_token_secret.key])
+has_token(name, model) if sprintf("%s %s %s", [name, model.hf_token_secret.name, model.hf_token_secret.key]) in tokens_given
 
 tokens_given := {sprintf("%s %s %s", [subject.model, entry.valueFrom.secretKeyRef.name, entry.valueFrom.secretKeyRef.key]) |
 	some subject in subjects

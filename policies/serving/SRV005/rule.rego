@@ -40,7 +40,7 @@ all_budgets := kubernetes.of_kinds({"PodDisruptionBudget"})
 
 budgets(pod) := [budget |
 	some budget in all_budgets
-	object.get(budget.metadata, "namespace", "") == pod.namespace
+	kubernetes.namespace_of(budget) == pod.namespace
 	kubernetes.may_select(budget.spec.selector, pod.labels)
 	kubernetes.selects(budget.spec.selector, pod.labels)
 ]

@@ -25,12 +25,12 @@ fail contains {"address": entry.at, "message": sprintf("does not fit: %s", [word
 	not entry.pool.memory.fits
 }
 
-fail contains {"address": entry.at, "message": sprintf("plans %v of %v GiB, over the budget of %v GiB", [wording.gib(used(entry)), wording.gib(entry.pool.memory.device_memory_bytes), wording.gib(entry.pool.memory.budget_bytes)])} if {
+fail contains {"address": entry.at, "message": sprintf("plans %s of %s GiB, over the budget of %s GiB", [wording.gib(used(entry)), wording.gib(entry.pool.memory.device_memory_bytes), wording.gib(entry.pool.memory.budget_bytes)])} if {
 	some entry in subjects
 	used(entry) > entry.pool.memory.budget_bytes
 }
 
-fail contains {"address": entry.at, "message": sprintf("plans with %v %% of the GPU's memory, 90 %% is the most", [wording.rounded((100 * entry.pool.memory.budget_bytes) / entry.pool.memory.device_memory_bytes)])} if {
+fail contains {"address": entry.at, "message": sprintf("plans with %s %% of the GPU's memory, 90 %% is the most", [wording.decimal((100 * entry.pool.memory.budget_bytes) / entry.pool.memory.device_memory_bytes)])} if {
 	some entry in subjects
 	# One part in a thousand is rounding, not a decision.
 	entry.pool.memory.budget_bytes > 0.901 * entry.pool.memory.device_memory_bytes

@@ -27,5 +27,5 @@ test_more_than_nine_tenths if {
 	memory := object.union(entry.memory, {"budget_bytes": entry.memory.device_memory_bytes * 0.95})
 	changed := {"models": {"m": {"pools": {"p": object.union(entry, {"memory": memory})}}}}
 	fail := rule.fail with input.plan as changed
-	fail == {{"address": "plan/m/p", "message": "plans with 95 % of the GPU's memory, 90 % is the most"}}
+	fail == {{"address": "plan/m/p", "message": "plans with 95.0 % of the GPU's memory, 90 % is the most"}}
 }

@@ -19,14 +19,14 @@ subjects := [entry |
 	count(objectives) > 0
 ]
 
-fail contains {"address": entry.at, "message": sprintf("time to first token p95 %v ms is above the objective of %v ms", [wording.rounded(entry.pool.ttft_ms.p95), wording.rounded(entry.model.slo_ttft_p95_ms)])} if {
+fail contains {"address": entry.at, "message": sprintf("time to first token p95 %s ms is above the objective of %s ms", [wording.whole(entry.pool.ttft_ms.p95), wording.whole(entry.model.slo_ttft_p95_ms)])} if {
 	some entry in subjects
 	entry.pool.role in {"aggregated", "prefill"}
 	entry.model.slo_ttft_p95_ms != null
 	entry.pool.ttft_ms.p95 > entry.model.slo_ttft_p95_ms
 }
 
-fail contains {"address": entry.at, "message": sprintf("time per output token p95 %v ms is above the objective of %v ms", [wording.rounded(entry.pool.tpot_ms.p95), wording.rounded(entry.model.slo_tpot_p95_ms)])} if {
+fail contains {"address": entry.at, "message": sprintf("time per output token p95 %s ms is above the objective of %s ms", [wording.whole(entry.pool.tpot_ms.p95), wording.whole(entry.model.slo_tpot_p95_ms)])} if {
 	some entry in subjects
 	entry.pool.role in {"aggregated", "decode"}
 	entry.model.slo_tpot_p95_ms != null
