@@ -24,7 +24,7 @@ from inferform.operate.prepare import Prepared, judge, prepare, runs, size
 from inferform.operate.progress import Progress, silent
 from inferform.operate.record import Journal, Record
 from inferform.operate.results import ApplyResult, Counts, PlanResult, StackPlan, StackResult
-from inferform.operate.stack_run import SHOWN, StackRun
+from inferform.operate.stack_run import StackRun
 from inferform.operate.steps import Rules, Steps
 from inferform.plan import DeploymentPlan
 from inferform.terraform import TerraformError, find_terraform
@@ -157,7 +157,7 @@ class _Apply:
         if earlier == "done":
             self._finish(run, StackResult(stack=run.stack, state="done_before", counts=Counts(), seconds=0.0))
             return
-        self.warnings += run.open()
+        run.open()
         if shown.state == "saved" and earlier is None:
             counts, different = count(shown.changes), bool(shown.changes) or shown.outputs_change
             file = PLAN_FILE
@@ -175,6 +175,7 @@ class _Apply:
     def _plan_again(self, run: StackRun, shown: StackPlan, file: str) -> tuple[Counts, bool]:
         """Plan a stack once what it reads is there; refuse what was not shown or what the policy denies."""
         different, document = run.plan(file)
+        self.warnings += run.warnings
         found = from_plan(document, record.applied_plan(self.folder), self.prepared.plan)
         more = beyond(shown.changes, found)
         if more:
@@ -196,7 +197,7 @@ class _Apply:
             raise TerraformError(". ".join([str(err), go_on, *self.warnings]), err.output, err.diagnostics) from err
 
     def _finish(self, run: StackRun, result: StackResult) -> None:
-        for file in (PLAN_FILE, PLAN_AGAIN, SHOWN):
+        for file in (PLAN_FILE, PLAN_AGAIN):
             (run.folder / file).unlink(missing_ok=True)
         self.results.append(result)
         self.outputs[run.stack] = run.outputs()

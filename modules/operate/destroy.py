@@ -58,7 +58,8 @@ def destroy(
         for name in chosen:
             gone = {r.stack for r in results}
             _refuse_while_read(name, [r for r in record.dependents(dependencies, name) if r not in gone], work)
-            warnings += work[name].open()
+            warnings += _mend(StackRun(name, folder.work(name), backend.settings, tool, progress))
+            work[name].open()
             results.append(_destroy(work[name]))
         if stacks is None:
             record.forget_applied(folder)
@@ -107,6 +108,14 @@ def _refuse_while_read(name: str, readers: list[str], work: dict[str, StackRun])
             raise StateError(
                 f"{name} stays: {reader} reads it and still has {len(left)} resources ({', '.join(left[:3])}{', ...' if len(left) > 3 else ''}); destroy {reader} first"
             )
+
+
+def _mend(run: StackRun) -> list[str]:
+    """Take what a killed apply was just making into the state, so that it is destroyed as well; advice about the rest."""
+    if (run.folder / CONFIG).is_file() and (run.terraform.unfinished() or run.terraform.running_pid()):
+        run.open()
+        run.plan(PLAN_FILE)
+    return run.warnings
 
 
 def _destroy(run: StackRun) -> StackResult:

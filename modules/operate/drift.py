@@ -47,7 +47,7 @@ def drift(source: Source, out: Path | None, progress: Progress = silent, *, back
                 run.write(prepared.configs[name])
             warnings.append("Nothing was applied from this folder; the state is compared with the spec as it is now.")
         for run in runs(names, folder, backend, tool, progress, live=True).values():
-            warnings += run.open()
+            run.open()
             if not run.terraform.resources():
                 continue
             found += _drifted(run, run.look())

@@ -99,7 +99,7 @@ class _Planned:
         """Plan one stack, after those it reads."""
         name, config = run.stack, self.prepared.configs[run.stack]
         run.write(config)
-        self.warnings += run.open()
+        run.open()
         reads = self.prepared.stacks[name].dependencies
         missing = [d for d in reads if outputs_read(config, d) - self._outputs[d]]
         if missing:
@@ -110,6 +110,7 @@ class _Planned:
             self._keep(run, from_config(config, existing, self.before, self.prepared.plan), waits_for=missing, moves=True)
             return
         _, document = run.plan(PLAN_FILE)
+        self.warnings += run.warnings
         self.documents[name] = document
         self.live |= live_nodes(document)
         self._outputs[name] = set(document.get("prior_state", {}).get("values", {}).get("outputs", {}))

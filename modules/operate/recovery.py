@@ -8,6 +8,7 @@ not have it. For the others a person gets the command that finds them and the on
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from inferform.operate.folder import CONFIG
 from inferform.terraform import Terraform, TerraformError
 
 Json = dict[str, Any]
-# How terraform import names an object, from attributes that are known before it is made.
+# How terraform import names an object, from attributes of its plan.
 _IDENTITY = {
     "aws_autoscaling_group": "{name}",
     "aws_cloudwatch_log_group": "{name}",
@@ -30,47 +31,78 @@ _IDENTITY = {
     "aws_iam_role_policy_attachment": "{role}/{policy_arn}",
     "aws_kms_alias": "{name}",
     "aws_placement_group": "{name}",
+    "aws_route": "{route_table_id}_{destination_cidr_block}",
+    "aws_route_table_association": "{subnet_id}/{route_table_id}",
     "aws_s3_bucket": "{bucket}",
     "aws_s3_bucket_policy": "{bucket}",
     "aws_s3_bucket_public_access_block": "{bucket}",
+    "aws_security_group_rule": "{security_group_id}_{type}_{protocol}_{from_port}_{to_port}_{source}",
 }
-# Objects whose id the cloud chooses, though their name is unique: the data source that finds the id by the name.
+# Objects whose id the cloud chooses, though there is only one of its kind: the data source that finds it, and the id in it.
 _LOOK_UP: dict[str, tuple[str, Json, str]] = {
+    "aws_internet_gateway": ("aws_internet_gateway", {"filter": [{"name": "attachment.vpc-id", "values": ["{vpc_id}"]}]}, "id"),
     "aws_launch_template": ("aws_launch_template", {"name": "{name}"}, "id"),
+    "aws_nat_gateway": ("aws_nat_gateway", {"subnet_id": "{subnet_id}", "state": "available"}, "id"),
     "aws_security_group": (
         "aws_security_groups",
         {"filter": [{"name": "group-name", "values": ["{name}"]}, {"name": "vpc-id", "values": ["{vpc_id}"]}]},
         "ids[0]",
     ),
+    "aws_subnet": ("aws_subnet", {"vpc_id": "{vpc_id}", "cidr_block": "{cidr_block}"}, "id"),
+    "aws_vpc_endpoint": ("aws_vpc_endpoint", {"vpc_id": "{vpc_id}", "service_name": "{service_name}"}, "id"),
 }
 _FIND_BY_TAG = "aws resourcegroupstaggingapi get-resources --tag-filters Key=deployment,Values={deployment} Key=environment,Values={environment}"
 
 
-def adopt(terraform: Terraform, planned: Json) -> tuple[list[str], list[str]]:
-    """(adopted addresses, advice for those that a person has to look for) after a killed terraform; empty when none was.
+def adopt(terraform: Terraform, doubtful: list[str], planned: Json) -> list[str]:
+    """Addresses among `doubtful` that were taken into the state.
 
-    `planned` is the terraform plan (JSON) that was being applied.
+    `planned` is a fresh terraform plan (JSON): it knows the ids of everything that the state has.
     """
-    doubtful = terraform.unfinished()
-    if not doubtful:
-        return [], []
-    there = set(terraform.resources())
-    values = {c["address"]: c["change"].get("after") or {} for c in planned.get("resource_changes", [])}
-    adopted, advice = [], []
-    for address in (a for a in doubtful if a not in there):
-        kind, known = address.split(".")[-2], {k: v for k, v in values.get(address, {}).items() if isinstance(v, str)}
+    values = _values(planned)
+    adopted = []
+    for address in doubtful:
+        kind, known = address.split(".")[-2], values.get(address, {})
         identity = _filled(_IDENTITY.get(kind), known)
-        if identity is None and kind not in _LOOK_UP:
-            advice.append(_advice(terraform, address, values.get(address, {})))
-            continue
-        identity = identity or _look_up(terraform, *_LOOK_UP[kind], known)
+        if identity is None and kind in _LOOK_UP:
+            identity = _look_up(terraform, *_LOOK_UP[kind], known)
         if identity and terraform.adopt(address, identity):
             adopted.append(address)
-    terraform.forget_unfinished()
-    return adopted, advice
+    return adopted
 
 
-def _filled(pattern: str | None, values: Json) -> str | None:
+def advice(terraform: Terraform, address: str, planned: Json) -> str | None:
+    """What a person has to do about an object that may exist twice now; None for one that its name keeps single."""
+    kind, known = address.split(".")[-2], _values(planned).get(address)
+    # No creation is planned: it is in the state, or no longer wanted.
+    if known is None or kind in _IDENTITY or kind in _LOOK_UP:
+        return None
+    find = _filled(_FIND_BY_TAG, known)
+    return (
+        f"terraform was killed while it made {address}. The cloud may have it while the state does not, and then it is made a second time: "
+        f"delete the one without use, or before that adopt it with terraform -chdir={terraform.folder} import {json.dumps(address)} ID"
+        + (f"; this finds its ID: {find}" if find else "")
+    )
+
+
+def _values(planned: Json) -> dict[str, dict[str, str]]:
+    """Plain attributes of everything that a plan creates, by address; tags and the source of a rule's traffic among them."""
+    found = {}
+    for change in planned.get("resource_changes", []):
+        if change["change"]["actions"] != ["create"]:
+            continue
+        after = change["change"].get("after") or {}
+        tags = after.get("tags_all") or after.get("tags") or {}
+        known = {k: str(v) for k, v in {**tags, **after}.items() if isinstance(v, str | int) and not isinstance(v, bool)}
+        sources = [after.get("source_security_group_id"), "self" if after.get("self") else None, *(after.get("cidr_blocks") or [])]
+        plain = [s for s in sources if s]
+        if plain:
+            known["source"] = "_".join(plain)
+        found[change["address"]] = known
+    return found
+
+
+def _filled(pattern: str | None, values: dict[str, str]) -> str | None:
     """The pattern with the attributes in it; None where one is not known."""
     try:
         return pattern.format_map(values) if pattern else None
@@ -78,11 +110,13 @@ def _filled(pattern: str | None, values: Json) -> str | None:
         return None
 
 
-def _look_up(terraform: Terraform, kind: str, query: Json, field: str, values: Json) -> str | None:
+def _look_up(terraform: Terraform, kind: str, query: Json, field: str, values: dict[str, str]) -> str | None:
     """The id that a data source finds with the stack's own provider; None where the cloud has no such object."""
     text = json.dumps(query)
     for name, value in values.items():
         text = text.replace("{" + name + "}", json.dumps(value)[1:-1])
+    if re.search(r"\{\w+\}", text):
+        return None  # it hangs on an object that is not there yet, so it was not made either
     given = json.loads((terraform.folder / CONFIG).read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory(dir=terraform.folder) as scratch:
         config = {
@@ -100,12 +134,3 @@ def _look_up(terraform: Terraform, kind: str, query: Json, field: str, values: J
         except TerraformError:
             return None
     return str(value) if value else None
-
-
-def _advice(terraform: Terraform, address: str, values: Json) -> str:
-    find = _filled(_FIND_BY_TAG, values.get("tags_all") or values.get("tags") or {})
-    return (
-        f"terraform was killed while it made {address}. The cloud may have it while the state does not, and then it is made a second time: "
-        f"delete the one without use, or before that adopt it with terraform -chdir={terraform.folder} import {json.dumps(address)} ID"
-        + (f"; this finds its ID: {find}" if find else "")
-    )

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from inferform.errors import StateError
-from inferform.operate.folder import CONFIG, write, write_json
+from inferform.operate.folder import CONFIG, write
 from inferform.operate.progress import Phase, Progress, Step
-from inferform.operate.recovery import adopt
+from inferform.operate.recovery import adopt, advice
 from inferform.terraform import Settings, Terraform, Tool, outputs
 
 Json = dict[str, Any]
-SHOWN = "shown.json"
 LOOK = "look.tfplan"
 
 
@@ -35,29 +34,38 @@ class StackRun:
         self.terraform = Terraform(self.folder, self.settings, self.tool, self._event)
         self._phase: Phase = "init"
         self._total = self._done = 0
+        self.warnings: list[str] = []
 
     def write(self, config: Mapping[str, Any]) -> None:
         """Put the configuration in place."""
         write(self.folder / CONFIG, json.dumps(config, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
 
-    def open(self) -> tuple[str, ...]:
-        """Make the directory ready, after mending what a cut-off run left; gives warnings about what could not be mended.
+    def open(self) -> None:
+        """Make the directory ready.
 
         Raises: StateError while terraform of an earlier run is still at work.
         """
         self._tell("init", "begin")
         self._wait_for_earlier()
         self.terraform.init()
-        warnings = self._mend()
         self._tell("init", "end")
-        return warnings
 
     def plan(self, file: str) -> tuple[bool, Json]:
-        """Plan into `file`; whether there is anything to do, and the plan as JSON, which is kept beside it."""
+        """Plan into `file`; whether there is anything to do, and the plan as JSON.
+
+        What a killed terraform was just making is taken into the state first; `warnings` tells what could not be.
+        """
         self._tell("plan", "begin")
-        different = self.terraform.plan(file)
-        document = self.terraform.show(file)
-        write_json(self.folder / SHOWN, document)
+        different, document = self.terraform.plan(file), self.terraform.show(file)
+        doubtful = self.terraform.unfinished()
+        # An adopted object makes the ids of those that hang on it known, so there may be several rounds.
+        while doubtful and (adopted := adopt(self.terraform, doubtful, document)):
+            for address in adopted:
+                self.progress(Step("plan", "progress", self.stack, address, "adopt", text="was made by the run that was cut off"))
+            different, document = self.terraform.plan(file), self.terraform.show(file)
+            doubtful = [a for a in doubtful if a not in adopted]
+        self.warnings += [f"{self.stack}: {line}" for a in doubtful if (line := advice(self.terraform, a, document))]
+        self.terraform.forget_unfinished()
         self._tell("plan", "end")
         return different, document
 
@@ -109,21 +117,6 @@ class StackRun:
                 )
             self.progress(Step("init", "progress", self.stack, text=f"waiting for terraform of the earlier run (process {pid})"))
             time.sleep(0.2)
-
-    def _mend(self) -> tuple[str, ...]:
-        """Settle what a killed terraform was just making; advice about what could not be settled."""
-        adopted, advice = adopt(self.terraform, self._planned())
-        for address in adopted:
-            self.progress(Step("init", "progress", self.stack, address, "adopt", text="was made by the run that was cut off"))
-        return tuple(f"{self.stack}: {line}" for line in advice)
-
-    def _planned(self) -> Json:
-        """The plan that was shown last; empty when there is none."""
-        try:
-            document: Json = json.loads((self.folder / SHOWN).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return document
 
     # Progress
 
