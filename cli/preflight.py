@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from inferform.cli.options import Env, Sandbox, Spec
 from inferform.cli.output import Output
+from inferform.cli.sized import Prices
 from inferform.errors import EXIT_DONE, EXIT_FAILED
 
 EXAMPLES = (
@@ -22,6 +23,7 @@ def run(
     spec: Spec,
     *,
     env: Env = None,
+    prices: Prices = None,
     strict: Annotated[bool, typer.Option("--strict", help="What could not be checked blocks too.")] = False,
     limit: Annotated[float, typer.Option("--limit", metavar="SECONDS", min=1, max=3600, help="Longest time for all checks; a third of it for one.")] = 90,
     sandbox: Sandbox = None,
@@ -32,14 +34,12 @@ def run(
     changes nothing. Each finding says what to do. Ends with 1 where something blocks an apply.
     """
     from inferform.cli.formats.preflight_text import preflight_text
+    from inferform.cli.sized import sized
     from inferform.cloud.api import sessions
     from inferform.cloud.preflight import CHECKS, preflight
-    from inferform.load import load_spec, located
-    from inferform.planner import size
+    from inferform.load import load_spec
 
-    loaded = load_spec(spec, env)
-    with located(loaded):
-        plan = size(loaded.spec, loaded.environment)
+    plan = sized(out, load_spec(spec, env), prices)
     with out.progress(f"checking {plan.cloud.region}", total=len(CHECKS)) as bar:
         result = preflight(plan, sessions(sandbox), limit, lambda done, total: bar(done), now=datetime.now(UTC), check_limit_s=limit / 3, spec=spec)
     out.result(result, lambda: preflight_text(result))

@@ -35,8 +35,10 @@ _THROTTLED_CODES = frozenset(
 # botocore's own exceptions, by name so that nothing is imported to know them.
 _CREDENTIAL_ERRORS = frozenset(
     {
-        "ConfigParseError", "CredentialRetrievalError", "InfiniteLoopConfigError", "InvalidConfigError", "MissingDependencyException", "NoAuthTokenError", "NoCredentialsError",
-        "PartialCredentialsError", "ProfileNotFound", "SSOError", "SSOTokenLoadError", "TokenRetrievalError", "UnauthorizedSSOTokenError",
+        "ConfigNotFound", "ConfigParseError", "CredentialRetrievalError", "InfiniteLoopConfigError", "InvalidConfigError", "LoginAuthorizationCodeError",
+        "LoginError", "LoginInsufficientPermissions", "LoginRefreshRequired", "LoginTokenLoadError", "MissingDependencyException", "NoAuthTokenError",
+        "NoCredentialsError", "PartialCredentialsError", "ProfileNotFound", "SSOError", "SSOTokenLoadError", "TokenRetrievalError",
+        "UnauthorizedSSOTokenError", "UnknownCredentialError",
     }
 )  # fmt: skip
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-# Where a region can be asked about before it is enabled, and where the price list answers. Source: AWS general reference,
+# Where a region can be asked about before it is enabled, and where the price list and savings plans answer. Source: AWS general reference,
 # "Partitions" and "Price List endpoints" (read 2026-12-01).
 _BASE_REGIONS = (("cn-", "cn-north-1"), ("us-gov-", "us-gov-west-1"))
-PRICE_LIST_REGION = "us-east-1"
+PRICE_LIST_REGION = COMMITMENTS_REGION = "us-east-1"
 
 # SSM public parameters with the id of the newest image for a Kubernetes version. Source: EKS user guide, "Retrieve recommended
 # Amazon Linux AMI IDs" and "Retrieve recommended Bottlerocket AMI IDs" (read 2026-12-01).

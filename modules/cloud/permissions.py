@@ -107,8 +107,8 @@ def _statements(wanted: set[str], scope: Scope) -> list[Json]:
         if mine:
             left -= set(mine)
             found.append(_statement(row["sid"], mine, [_filled(r, scope) for r in row["resources"]], _conditions(row, scope)))
-    # IAM, STS and the price list answer in one region for all.
-    everywhere = sorted(a for a in left if a.split(":")[0] in ("iam", "pricing", "sts") or a in table()["global"])
+    # IAM, STS, prices and savings plans answer in one region for all.
+    everywhere = sorted(a for a in left if a.split(":")[0] in ("iam", "pricing", "savingsplans", "sts") or a in table()["global"])
     if everywhere:
         found.append(_statement("Everywhere", everywhere, ["*"], {}))
     rest = sorted(left - set(everywhere))

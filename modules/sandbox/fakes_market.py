@@ -25,7 +25,9 @@ _LINUX = {
 
 @dataclass
 class Market:
-    """What is on sale. Prices are USD an hour, by (instance type, region) and (instance type, zone id); scores by zone id."""
+    """What is on sale. Prices are USD an hour, by (instance type, region) and (instance type, zone id); scores by zone id,
+    reserved instances by type.
+    """
 
     reservations: dict[str, Json] = field(default_factory=dict)
     blocks: list[Json] = field(default_factory=list)
@@ -33,6 +35,8 @@ class Market:
     spot: dict[tuple[str, str], float] = field(default_factory=dict)
     on_demand: dict[tuple[str, str], float] = field(default_factory=dict)
     zones: dict[str, dict[str, str]] = field(default_factory=dict)
+    reserved: dict[str, int] = field(default_factory=dict)
+    savings_plans: list[Json] = field(default_factory=list)
 
     def fakes(self) -> dict[tuple[str, str], Fake]:
         """By service model and operation."""
@@ -42,6 +46,8 @@ class Market:
             ("ec2", "GetSpotPlacementScores"): self._scores,
             ("ec2", "DescribeSpotPriceHistory"): self._spot_prices,
             ("pricing", "GetProducts"): self._products,
+            ("ec2", "DescribeReservedInstances"): self._reserved,
+            ("savingsplans", "DescribeSavingsPlans"): self._savings_plans,
         }
 
     def reserve(self, id: str, *, instance_type: str, zone: str, count: int, free: int | None = None, **changes: object) -> None:
@@ -102,6 +108,17 @@ class Market:
             for age, factor in ((30, 3.0), (1, 1.0))
         ]  # fmt: skip
         return {"SpotPriceHistory": rows}
+
+    def _reserved(self, given: Json, region: str) -> Json:
+        filters = {f["Name"]: f["Values"] for f in given.get("Filters") or ()}
+        strange = sorted(set(filters) - {"instance-type", "state"})
+        if strange:
+            raise RefusedError("InvalidParameterValue", f"The filter '{strange[0]}' is invalid")
+        rows = [{"InstanceType": kind, "InstanceCount": count, "State": "active"} for kind, count in sorted(self.reserved.items())]
+        return {"ReservedInstances": [r for r in rows if r["InstanceType"] in filters.get("instance-type", [r["InstanceType"]])]}
+
+    def _savings_plans(self, given: Json, region: str) -> Json:
+        return {"savingsPlans": [p for p in self.savings_plans if p["state"] in given.get("states", [p["state"]])]}
 
     def _products(self, given: Json, region: str) -> Json:
         if given.get("ServiceCode") != "AmazonEC2":

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from cloud.double import AwsDouble, ready
+from inferform.catalog.instances import gpu_instances
 from inferform.cli.formats.preflight_text import bootstrap_text, preflight_text
 from inferform.cloud.results import BootstrapResult, BucketStep, Counts, Finding, PreflightResult
 from specs import MINIMAL, write
@@ -68,6 +69,32 @@ def test_strict_blocks_what_could_not_be_checked(tmp_path: Path, inferform: Run,
     aws.market.on_demand.clear()
     assert 0 == inferform("preflight", path, "--sandbox", aws.url).code
     assert 1 == inferform("preflight", path, "--sandbox", aws.url, "--strict").code
+
+
+def test_the_row_of_a_fix_is_a_price_that_the_plan_takes(tmp_path: Path, inferform: Run, aws: AwsDouble) -> None:
+    """A dearer live price warns; planned with the row that the fix names, it is as planned."""
+    path = spec(tmp_path, aws)
+    for key in aws.market.on_demand:
+        aws.market.on_demand[key] *= 2
+    plan = inferform("size", path, "--format", "json").data
+    kind = plan["models"]["llama-8b"]["pools"]["aggregated"]["instance_type"]
+    aws.market.on_demand[(kind, "us-east-1")] = 9.5
+
+    def subject(*more: object) -> dict[str, Any]:
+        findings = inferform("preflight", path, "--sandbox", aws.url, "--format", "json", *more).data["findings"]
+        return next(f for f in findings if f["subject"] == f"{kind} on-demand")
+
+    row = subject()["fix"].rpartition(" ")[2]
+    assert row.startswith(f"{kind},us-east-1,on_demand,9.5,")
+    # At the live price alone the plan would take another type, so every other type is dearer still.
+    rows = [row, *(f"{k},us-east-1,on_demand,99,2026-12-01" for k in other_types(kind))]
+    prices = write(tmp_path, "\n".join(["instance_type,region,purchase,usd_per_hour,as_of", *rows]), "prices.csv")
+    assert ("ok", "$9.5000 an hour") == ((f := subject("--prices", prices))["severity"], f["found"])
+
+
+def other_types(kind: str) -> list[str]:
+    """All GPU instance types but one."""
+    return [i.name for i in gpu_instances() if i.name != kind]
 
 
 def test_no_credentials_is_one_finding_and_1(tmp_path: Path, inferform: Run, aws: AwsDouble, monkeypatch: pytest.MonkeyPatch) -> None:

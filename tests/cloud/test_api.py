@@ -6,9 +6,10 @@ import threading
 
 import boto3
 import pytest
+from botocore import exceptions
 from botocore.exceptions import ParamValidationError
 from cloud.double import AwsDouble
-from inferform.cloud.api import Api, CallFailedError, EndpointSession, sessions
+from inferform.cloud.api import _CREDENTIAL_ERRORS, Api, CallFailedError, EndpointSession, sessions
 from inferform.sandbox.server import _Quiet
 from werkzeug.serving import make_server
 from werkzeug.wrappers import Response
@@ -93,3 +94,8 @@ def test_clients_are_shared(aws: AwsDouble) -> None:
 def test_sessions_of_a_sandbox_talk_to_it(aws: AwsDouble) -> None:
     """With an address, clients go there with credentials that only have to be there."""
     assert aws.number == Api(sessions(aws.url), "us-east-1").call("sts", "get_caller_identity")["Account"]
+
+
+def test_the_errors_that_mean_no_credentials_are_botocores_own() -> None:
+    """Each name is an exception of the installed botocore, so a renamed one is noticed."""
+    assert [] == [n for n in sorted(_CREDENTIAL_ERRORS) if not issubclass(getattr(exceptions, n, int), exceptions.BotoCoreError)]

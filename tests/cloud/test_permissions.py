@@ -26,7 +26,7 @@ OWN_TAGS = {"deployment": "contract-qa", "environment": "prod", "tenant": "acme"
 # IAM prefix -> the service models that hold its operations.
 SERVICES = {
     "autoscaling": ["autoscaling"], "ec2": ["ec2"], "eks": ["eks"], "events": ["events"], "fsx": ["fsx"], "iam": ["iam"], "kms": ["kms"], "logs": ["logs"],
-    "pricing": ["pricing"], "s3": ["s3", "s3control"], "servicequotas": ["service-quotas"], "sqs": ["sqs"], "ssm": ["ssm"], "sts": ["sts"],
+    "pricing": ["pricing"], "savingsplans": ["savingsplans"], "s3": ["s3", "s3control"], "servicequotas": ["service-quotas"], "sqs": ["sqs"], "ssm": ["ssm"], "sts": ["sts"],
 }  # fmt: skip
 # Permissions that belong to no operation of their own. Source: service authorization reference (read 2026-12-01).
 NO_OPERATION = {"iam:PassRole", "s3:DeleteObjectVersion"}
@@ -225,6 +225,7 @@ def test_preflight_needs_exactly_what_the_policy_says(aws: AwsDouble) -> None:
     data["models"]["bge"]["pools"]["aggregated"]["infrastructure"] |= {"ami_id": "ami-0123456789abcdef0", "ami_type": None}
     data["models"]["llama-405b"]["pools"]["aggregated"]["purchase"][0] |= {"kind": "reserved", "reservation_id": "cr-0123456789abcdef1", "zone": "use1-az4"}
     aws.market.reserve("cr-0123456789abcdef1", instance_type="p5.48xlarge", zone="use1-az4", count=4, free=0)
+    data["models"]["bge"]["pools"]["aggregated"]["purchase"][0]["kind"] = "reserved"
     plan = DeploymentPlan.model_validate(data)
     ec2 = aws.client("ec2")
     ec2.create_vpc(

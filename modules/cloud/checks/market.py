@@ -73,7 +73,7 @@ def _list_prices(site: Site) -> Iterator[Answer]:
             )
             continue
         more_usd += (live - usd) * nodes * HOURS_PER_MONTH
-        yield _compared(f"{kind} on-demand", live, usd, tolerance=_ON_DEMAND_TOLERANCE)
+        yield _compared(f"{kind} on-demand", live, usd, tolerance=_ON_DEMAND_TOLERANCE, row=_row(site, kind, "on_demand", live))
     budget = plan.cost.budget_usd_per_month
     if budget is not None and not unknown:
         month = plan.cost.usd_per_month + more_usd
@@ -124,19 +124,24 @@ def _spot_prices(site: Site) -> Iterator[Answer]:
                 )
                 continue
             # The group spreads by capacity, not by price, so the dearest of its zones is what to expect.
-            yield _compared(subject, max(price for _, price in newest.values()), part.usd_per_hour, tolerance=_SPOT_TOLERANCE)
+            live = max(price for _, price in newest.values())
+            yield _compared(subject, live, part.usd_per_hour, tolerance=_SPOT_TOLERANCE, row=_row(site, kind, "spot", live))
 
 
-def _compared(subject: str, live: float, planned: float, *, tolerance: float) -> Answer:
+def _compared(subject: str, live: float, planned: float, *, tolerance: float, row: str) -> Answer:
     found, needed = f"${live:,.4f} an hour", f"${planned:,.4f} in the plan"
     share = (live - planned) / planned if planned else float(live > 0)
     if abs(share) <= tolerance:
         return Answer("ok", subject, found, needed)
     if share < 0:
         return Answer("ok", subject, f"{found}, {-share:.0%} cheaper", needed)
-    return Answer(
-        "warning", subject, f"{found}, {share:.0%} dearer", needed, "count on the live price; the plan's ranking may change, so compare other instance types"
-    )
+    fix = f"plan with the live price, which may choose otherwise: --prices FILE with the row {row}"
+    return Answer("warning", subject, f"{found}, {share:.0%} dearer", needed, fix)
+
+
+def _row(site: Site, kind: str, purchase: str, usd: float) -> str:
+    """A row of a price file as `--prices` reads it."""
+    return f"{kind},{site.plan.cloud.region},{purchase},{usd:g},{site.now:%Y-%m-%d}"
 
 
 def _zone_id(site: Site, name: str) -> str:

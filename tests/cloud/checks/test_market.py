@@ -69,6 +69,7 @@ def test_a_dearer_list_price_and_what_it_means_for_the_month(aws: AwsDouble) -> 
     found = by_subject(look(aws, plan, LIST))
     # 98.32 / 55.04 - 1 = 78.6 %.
     assert ("warning", "$98.3200 an hour, 79% dearer") == (found["p5.48xlarge on-demand"].severity, found["p5.48xlarge on-demand"].found)
+    assert found["p5.48xlarge on-demand"].fix.endswith("--prices FILE with the row p5.48xlarge,us-east-1,on_demand,98.32,2026-12-01")
     # 87,600 + 94,783 = 182,383.
     assert ("warning", "$182,383 a month at live prices") == (found["monthly cost"].severity, found["monthly cost"].found)
     assert "budget $100,000, plan $87,600" == found["monthly cost"].needed
