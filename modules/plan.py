@@ -236,7 +236,9 @@ class ModelPlan(Part):
     pools: dict[str, PoolPlan]
     why: tuple[str, ...]
     rejected: tuple[Rejected, ...]
-    disaggregation: Literal["vllm-router", "dynamo"] | None = Field(None, description="What routes between prefill and decode pools; None for one kind of pool.")
+    disaggregation: Literal["vllm-router", "dynamo"] | None = Field(
+        None, description="What routes between prefill and decode pools; None for one kind of pool."
+    )
 
 
 class SystemPool(Part):

@@ -30,7 +30,7 @@ class Cloud(Strict):
     region: names.Region = Field(description="Region name.", examples=["us-east-1"])
     zones: names.Zones = Field((), description="Availability Zone ids to use; empty lets the plan choose by offering.", examples=[["use1-az4", "use1-az6"]])
     vpc_cidr: names.Cidr = Field("10.0.0.0/16", description="Address range of the VPC.", examples=["10.40.0.0/16"])
-    kubernetes_version: names.KubernetesVersion = Field("1.33", description="Kubernetes minor version of the cluster.")
+    kubernetes_version: names.KubernetesVersion = Field("1.35", description="Kubernetes minor version of the cluster.")
     endpoint: Endpoint = Field(Endpoint(), description="Access to the Kubernetes API endpoint.")
     admins: names.Principals = Field(
         (),

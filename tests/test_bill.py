@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from samples import plan_data
-
 from inferform.bill import bill
 from inferform.plan import DeploymentPlan
+from samples import plan_data
 
 
 def priced() -> DeploymentPlan:

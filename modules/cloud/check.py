@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from inferform.cloud.results import Severity
@@ -45,7 +45,6 @@ def number(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def listed(items: object) -> str:
+def listed(items: Iterable[str]) -> str:
     """Names in one line, sorted: `a, b`; `none` for none."""
-    names = sorted(str(i) for i in items) if isinstance(items, (list, tuple, set, frozenset, dict)) else [str(items)]
-    return ", ".join(names) or "none"
+    return ", ".join(sorted(items)) or "none"

@@ -112,7 +112,7 @@ def test_fc09_images_are_al2023() -> None:
 
 def test_fc09_al2_is_refused_from_1_33() -> None:
     """EKS publishes no AL2 GPU images for Kubernetes 1.33 and later."""
-    text = refused({"m": model(nodes={"ami_type": "AL2_x86_64_GPU"})})
+    text = refused({"m": model(nodes={"ami_type": "AL2_x86_64_GPU"})}, cloud={"kubernetes_version": "1.33"})
     assert "models.m.nodes.ami_type: EKS publishes no Amazon Linux 2 images for Kubernetes 1.33" in text
 
 
