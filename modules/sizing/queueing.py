@@ -132,16 +132,27 @@ class Load:
 @dataclass(frozen=True, slots=True)
 class _State:
     """The steady state at one arrival rate; seconds. `extra` is what one prompt adds to the running streams' time, `company` how many
-    prompts share a step."""
+    prompts share a step, `step` a decode step of all running sequences, `full` a step whose token budget is used up. `wait` and
+    `spread` are mean and standard deviation of what a prompt waits before its own steps, `behind` the time in which the prompts
+    arrive that are worked off after it."""
 
     rate: float
     running: float
     step: float
     extra: float
-    service: float
     busy: float
     tpot: float
     company: float
+    full: float
+    wait: float
+    spread: float
+    behind: float
+    own: float
+
+    @property
+    def stretch(self) -> float:
+        """Share of the time that is left for decode steps."""
+        return 1 - self.rate * self.extra
 
 
 def _steady(costs: StepCosts, limits: Limits, load: Load, rate: float) -> _State | None:
@@ -151,7 +162,7 @@ def _steady(costs: StepCosts, limits: Limits, load: Load, rate: float) -> _State
         return None
     after_first = max(0.0, load.output.mean - 1)
     new, context = load.new_tokens, load.context
-    step = extra = tpot = busy = service = stretch = 0.0
+    step = extra = tpot = busy = wait = spread = behind = own = 0.0
     company = 1.0
     running = min(room, rate * after_first * decode_s(costs, 1.0, context))
     for _ in range(30):
@@ -160,6 +171,7 @@ def _steady(costs: StepCosts, limits: Limits, load: Load, rate: float) -> _State
         plain = step / costs.stages
         cost = prompt_cost(costs, load.prompt.mean, load.cached, decode=running, context=context, step_tokens=limits.step_tokens, company=company)
         extra = max(0.0, cost.stage_s - cost.steps * plain / company)
+        own = cost.first_s
         # What a prompt keeps the queue busy for: its own work; of the streams' time only its part of a step that is full of prompts, and
         # all of it while nothing runs.
         alone = 1 - min(1.0, running)
@@ -173,7 +185,11 @@ def _steady(costs: StepCosts, limits: Limits, load: Load, rate: float) -> _State
                 return None
             company = meet
             continue
-        tpot = step / stretch if after_first else 0.0
+        wait, spread = _waiting(load, rate=rate, plain=plain * min(1.0, running), extra=extra, service=service, fill=new / limits.step_tokens, idle=alone)
+        # Prompts that came while this one was worked on, and where prompts fill steps also those that came while it waited, are worked
+        # off after it, at the expense of its first tokens.
+        behind = own + min(1.0, new / limits.step_tokens) * wait
+        tpot = min((step + extra * rate * behind / after_first) / stretch, max(step, own)) if after_first else 0.0
         want = rate * after_first * tpot
         if want > room:
             return None
@@ -184,7 +200,42 @@ def _steady(costs: StepCosts, limits: Limits, load: Load, rate: float) -> _State
         running = (running + want) / 2
     if busy >= 0.98 or stretch <= 0.02 or running + Z95 * math.sqrt(running) > room:
         return None
-    return _State(rate, running, step, extra, service, busy, tpot, company)
+    beside = running / costs.stages
+    full = costs.stages * step_s(
+        costs,
+        decode=beside,
+        context=context,
+        prompt=max(1.0, limits.step_tokens - beside),
+        prompt_context=load.cached + new / 2,
+        prompts=limits.step_tokens / new,
+    )
+    return _State(rate, running, step, extra, busy, tpot, company, full, wait, spread, behind, own)
+
+
+def _waiting(load: Load, *, rate: float, plain: float, extra: float, service: float, fill: float, idle: float) -> tuple[float, float]:
+    """(mean, standard deviation) of the time from a prompt's arrival to the step that takes it up; seconds.
+
+    Prompts that fill a step (`fill` 1 or more) wait for each other in line: M/G/1 by two moments, its wait an exponential tail, and
+    the rest of a plain step. Short ones that came during a step all go into the next one: steps are cycles that grow with the prompts
+    that came in the one before; the cycle that an arrival meets is a longer one than most. In between it is in proportion. `idle` is
+    the share of the time in which nothing runs.
+    """
+    varied = 1 + math.expm1(load.prompt.sigma**2) * (load.prompt.mean / load.new_tokens) ** 2
+    busy = min(0.98, rate * service)
+    line = rate * service * service * varied / (2 * (1 - busy))
+    in_line = (line + plain / 2, plain * plain / 12 + max(0.0, 2 * line * line / busy - line * line if busy > 0 else 0.0))
+    share = min(0.98, rate * extra)
+    cycle = plain / (1 - share) + idle * rate * extra * extra
+    square = extra * extra * varied
+    variance = rate * cycle * square / (1 - share * share)
+    met = cycle + variance / cycle if cycle > 0 else 0.0
+    # Of the cycle that is met a half is left on average, and the prompts that came in it share the next one.
+    met_square = met * met * (1 + 1 / (cycle * cycle / variance + 1)) if variance > 0 else met * met
+    together = (met * (0.5 + share), met_square / 12 + rate * met * square + (0.5 + share) ** 2 * max(0.0, met_square - met * met))
+    weight = min(1.0, fill)
+    mean, second = ((1 - weight) * a + weight * b for a, b in zip(together, in_line, strict=True))
+    # Lengths that vary have longer tails than two moments tell; checked against the event simulation in the tests.
+    return mean, math.sqrt(second * varied)
 
 
 def _tpot_at(costs: StepCosts, load: Load, state: _State, z: float) -> float:
@@ -192,33 +243,46 @@ def _tpot_at(costs: StepCosts, load: Load, state: _State, z: float) -> float:
 
     The number of running sequences varies like a Poisson count, and more so as steps slow down with it (slower steps keep
     sequences longer) and prompts hold streams up; sequences of different length weigh differently. Interruptions by prompts
-    vary like a Poisson count too; short answers average over fewer of them. Checked against the event simulation in the tests.
+    vary like a Poisson count too; short answers average over fewer of them, and what waited behind the stream's own prompt comes
+    all at once. No stream is slower than steps that are full of prompts. Checked against the event simulation in the tests.
     """
     if load.output.mean <= 1:
         return 0.0
-    stretch = 1 - state.rate * state.extra
+    stretch = state.stretch
     poisson = math.sqrt(state.running)
     wider = decode_s(costs, state.running + poisson, load.context) / stretch
+    plain = state.step / stretch
     # Elasticity of the step time in the number of sequences: below 1 in a stable replica.
-    elasticity = min(0.9, max(0.0, wider / state.tpot - 1) * poisson)
+    elasticity = min(0.9, max(0.0, wider / plain - 1) * poisson)
     weights = 1 + math.expm1(load.prompt.sigma**2) * (load.prompt.mean / load.context) ** 2
     more = state.running + z * poisson * math.sqrt(weights / (1 - elasticity) / stretch)
-    slower = decode_s(costs, more, load.context) / stretch - state.tpot
+    slower = decode_s(costs, more, load.context) / stretch - plain
     # Second moment of the computed prompt length over its square, and the mean of one over the answer's length.
     prompts = 1 + math.expm1(load.prompt.sigma**2) * (load.prompt.mean / load.new_tokens) ** 2
     answers = math.exp(load.output.sigma**2) / load.output.mean
     # An interruption stretches the stream, and the longer stream meets further ones.
-    interruptions = state.extra * math.sqrt(state.rate * state.tpot * prompts * answers) / stretch
-    return state.tpot + math.hypot(slower, z * interruptions)
+    during = state.extra * math.sqrt(state.rate * state.tpot * prompts * answers)
+    # What came behind the prompt: a Poisson count over a time that itself varies.
+    count = state.rate * state.behind * prompts + (state.rate * state.spread) ** 2
+    behind = state.extra * answers * math.sqrt(count)
+    interrupted = _skewed(max(1e-9, state.tpot - state.step), math.hypot(during, behind) / stretch, z)
+    return min(max(state.step, state.tpot + math.copysign(math.hypot(slower, interrupted), interrupted)), max(state.full, state.tpot))
+
+
+def _skewed(mean: float, deviation: float, z: float) -> float:
+    """How far the quantile at `z` of a gamma distribution lies above its mean (Wilson and Hilferty's cube)."""
+    if deviation <= 0:
+        return 0.0
+    shape = max(0.25, (mean / deviation) ** 2)
+    cube: float = (1 - 1 / (9 * shape) + z / (3 * math.sqrt(shape))) ** 3
+    return (cube - 1) * deviation * math.sqrt(shape)
 
 
 class _Queue:
-    """Time to the first token: rest of the step under way, waiting behind other prompts, own prompt.
+    """Time to the first token: what is waited for, then the own prompt. Prompts vary as their distribution says, waits like a gamma
+    distribution of the mean and deviation that `_waiting` gives."""
 
-    M/G/1 by the first two moments of the prompt time; the tail of the wait is exponential. Prompts vary as their distribution says.
-    """
-
-    __slots__ = ("busy", "rest", "times", "wait")
+    __slots__ = ("_center", "_scale", "_width", "times")
 
     def __init__(self, costs: StepCosts, limits: Limits, load: Load, state: _State):
         floor = load.cached + 1
@@ -234,32 +298,33 @@ class _Queue:
         # A prompt's time is a parabola of its length, so three lengths give all.
         curve = _parabola((low, own(low)), (mid, own(mid)), (top, own(top)))
         self.times = [(weight, curve(max(floor, load.prompt.at(z)))) for weight, z in _SLICES]
-        mean = sum(w * t for w, t in self.times)
-        square = sum(w * t * t for w, t in self.times)
-        # The queue moves at `service` a prompt, which is less than a prompt's own time where prompts share steps.
-        second = square * (state.service / mean) ** 2
-        self.busy = state.busy
-        self.wait = state.busy * second / state.service / (2 * (1 - state.busy)) if state.service > 0 else 0.0
-        self.rest = min(1.0, state.running) * state.step
+        shape = max(0.1, (state.wait / state.spread) ** 2) if state.spread > 0 else 1e6
+        self._scale = state.wait
+        self._center = 1 - 1 / (9 * shape)
+        self._width = 3 * math.sqrt(shape)
 
     def share_above(self, seconds: float) -> float:
         """Share of requests whose wait and prompt take longer than this."""
         total = 0.0
         for weight, own_s in self.times:
             left = seconds - own_s
-            total += weight * (1.0 if left < 0 else self.busy * math.exp(-left * self.busy / self.wait) if self.wait > 0 else 0.0)
+            if left <= 0 or self._scale <= 0:
+                total += weight if left < 0 else 0.0
+                continue
+            # The cube root of a gamma variable is nearly normal.
+            total += weight * 0.5 * math.erfc(((left / self._scale) ** (1 / 3) - self._center) * self._width / math.sqrt(2))
         return total
 
     def quantile(self, share: float) -> float:
-        """Seconds that this share of requests stays below, the rest of the step under way included."""
-        low, high = 0.0, self.times[-1][1] + self.wait / max(self.busy, 1e-9) * 8 + 1e-9
-        for _ in range(18):
+        """Seconds that this share of requests stays below."""
+        low, high = 0.0, self.times[-1][1] + self._scale * (1 + 6 / self._width) ** 3 + 1e-9
+        for _ in range(20):
             middle = (low + high) / 2
             if self.share_above(middle) > 1 - share:
                 low = middle
             else:
                 high = middle
-        return high + min(share, 0.95) * self.rest
+        return high
 
 
 def open_loop(costs: StepCosts, limits: Limits, load: Load, *, requests_per_s: float, host_s: float) -> Point | None:
@@ -271,7 +336,7 @@ def open_loop(costs: StepCosts, limits: Limits, load: Load, *, requests_per_s: f
 def _point(costs: StepCosts, limits: Limits, load: Load, state: _State, host_s: float) -> Point:
     queue = _Queue(costs, limits, load, state)
     ttft = Latency(*(queue.quantile(share) + host_s for share in (0.5, 0.95, 0.99)))
-    tpot = Latency(state.tpot, _tpot_at(costs, load, state, Z95), _tpot_at(costs, load, state, Z99))
+    tpot = Latency(*(_tpot_at(costs, load, state, z) for z in (0.0, Z95, Z99)))
     return Point(ttft, tpot, state.rate, state.running + state.rate * ttft.p50, state.busy)
 
 
@@ -284,7 +349,7 @@ def highest_rate(costs: StepCosts, limits: Limits, load: Load, *, ttft_p95_s: fl
             return None
         if ttft_p95_s is not None:
             queue = _Queue(costs, limits, load, state)
-            if queue.share_above(ttft_p95_s - host_s - 0.95 * queue.rest) > 0.05:
+            if queue.share_above(ttft_p95_s - host_s) > 0.05:
                 return None
         return state
 

@@ -87,15 +87,18 @@ def test_the_highest_rate_meets_the_objectives_and_a_little_more_does_not(ttft: 
 CASES = {
     "70B, shared prefix": ("meta-llama/Llama-3.3-70B-Instruct", "H100", "nvswitch", 4, "fp8", Load(Lengths(4000, 6000), Lengths(300, 700), 2992.0)),
     "8B on a small card": ("meta-llama/Meta-Llama-3.1-8B", "L4", "none", 1, "fp8", Load(Lengths(800, 2000), Lengths(250, 600), 0.0)),
+    "8B, long prompts and short answers": ("meta-llama/Meta-Llama-3.1-8B", "H100", "none", 1, "bf16", Load(Lengths(4000, 9000), Lengths(50, 100), 0.0)),
+    "70B, long prompts": ("meta-llama/Llama-3.3-70B-Instruct", "H100", "nvswitch", 4, "fp8", Load(Lengths(8000, 16000), Lengths(200, 400), 0.0)),
+    "70B, fixed lengths": ("meta-llama/Llama-3.3-70B-Instruct", "H100", "nvswitch", 8, "fp8", Load(Lengths(3000, 3000), Lengths(150, 150), 0.0)),
     "8B, mostly prompts": ("meta-llama/Meta-Llama-3.1-8B", "H100", "none", 1, "bf16", Load(Lengths(2000, 5000), Lengths(100, 200), 0.0)),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("share", [0.3, 0.7])
+@pytest.mark.parametrize("share", [0.3, 0.7, 0.85])
 def test_formulas_agree_with_the_event_simulation(case: str, share: float) -> None:
-    """TPOT p50 within 20 %, TTFT p50 within 25 %, both p95 within 35 % of a simulated replica, at light and planned load."""
+    """TPOT p50 within 15 %, TTFT p50 within 30 %, both p95 within 28 % of a simulated replica, at light, planned and heavy load."""
     model, gpu, link, tp, weights, load = CASES[case]
     c = costs(model, gpu, link=link, tp=tp, weights=weights)  # type: ignore[arg-type]
     best = highest_rate(c, LIMITS, load, ttft_p95_s=2.0, tpot_p95_s=0.1, host_s=0)
@@ -105,9 +108,9 @@ def test_formulas_agree_with_the_event_simulation(case: str, share: float) -> No
     seen = simulate(c, LIMITS, load, requests_per_s=rate, requests=6000, seed=5)
     assert formula is not None
     for value, simulated, band in (
-        (formula.ttft.p50, Seen.quantile(seen.ttft, 0.5), 0.25),
-        (formula.ttft.p95, Seen.quantile(seen.ttft, 0.95), 0.35),
-        (formula.tpot.p50, Seen.quantile(seen.tpot, 0.5), 0.2),
-        (formula.tpot.p95, Seen.quantile(seen.tpot, 0.95), 0.35),
+        (formula.ttft.p50, Seen.quantile(seen.ttft, 0.5), 0.3),
+        (formula.ttft.p95, Seen.quantile(seen.ttft, 0.95), 0.28),
+        (formula.tpot.p50, Seen.quantile(seen.tpot, 0.5), 0.15),
+        (formula.tpot.p95, Seen.quantile(seen.tpot, 0.95), 0.28),
     ):
         assert abs(math.log(value / simulated)) < math.log(1 / (1 - band)), (value, simulated)
