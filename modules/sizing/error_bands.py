@@ -49,3 +49,11 @@ def bands(kind: str, engine: str, family: str) -> Bands:
         shares.append((figure, share))
     how = "hardware or an engine outside the fit" if beyond else "models and GPUs left out of the fit"
     return Bands(tuple(shares), f"error bands: four of five of {rows} measurements on {how}")
+
+
+def table_bands(kind: str, engine: str) -> Bands:
+    """Bands of the measured kernel tables, which were fitted to none of these rows; 1 for a figure that no row speaks about."""
+    known = measured_errors().get("silicon", {})
+    found = {figure: known.get(f"{figure} {kind} {engine}") or known.get(f"{figure} {kind}") for figure in FIGURES}
+    shares = tuple((figure, float(own["p80"]) if own else 1.0) for figure, own in found.items())
+    return Bands(shares, f"error bands: four of five of {sum(own['rows'] for own in found.values() if own)} measurements that the tables answer")

@@ -16,7 +16,7 @@ from typing import Any
 
 from inferform.catalog.types import Model
 from inferform.errors import InputError, MissingToolError, Problem
-from inferform.sizing.error_bands import FIGURES
+from inferform.sizing.error_bands import table_bands
 from inferform.sizing.performance import Estimate, EstimateRequest, estimate_with
 from inferform.sizing.roofline import ONE_BYTE_KV, Constants, Layout, StepCosts, step_costs
 
@@ -47,9 +47,10 @@ def estimate(request: EstimateRequest, fitted: Constants | None = None) -> Estim
     except (ValueError, RuntimeError, AssertionError, KeyError) as err:
         lines = str(err).splitlines() or [type(err).__name__]
         raise InputError(Problem(f"the measured tables have no answer: {lines[0][:200]}", field="performance_model", value="silicon")) from err
+    known = table_bands("moe" if request.model.moe else "dense", request.engine)
     how = found.source.split(" constants,")[0].rpartition("; ")[0].removeprefix("step model, ")
-    source = f"measured kernel tables of aiconfigurator-core {_version()}, {how}; queueing as in the step model; no error band of this source was measured here"
-    return replace(found, source=source, error_band=dict.fromkeys(FIGURES, 1.0))
+    source = f"measured kernel tables of aiconfigurator-core {_version()}, {how}; queueing as in the step model; {known.source}"
+    return replace(found, source=source, error_band=dict(known.shares))
 
 
 def measured_costs(model: Model, layout: Layout, fitted: Constants | None = None) -> StepCosts:

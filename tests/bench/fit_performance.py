@@ -19,7 +19,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from inferform.sizing.fitting import Row, dependence, fit, log_errors
+from inferform.errors import InputError, MissingToolError
+from inferform.sizing import silicon
+from inferform.sizing.error_bands import measured_errors
+from inferform.sizing.fitting import Row, dependence, figures, fit, log_errors
 from inferform.sizing.roofline import Constants, constants, family
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -104,21 +107,38 @@ def summary(errors: Errors) -> dict[str, dict[str, float]]:
     return out
 
 
+def silicon_errors(rows: Sequence[Row]) -> Errors:
+    """Errors of the measured kernel tables on the rows that they answer; none without the optional package."""
+    found: Errors = []
+    for row in rows:
+        try:
+            got = figures(silicon.estimate(row.request))
+        except MissingToolError:
+            return []
+        except InputError:
+            continue
+        found += [(row, key, math.log(max(got[key], 1e-9) / want)) for key, want in sorted(row.measured.items())]
+    return found
+
+
 def write_errors(rows: Sequence[Row], values: dict[str, float], inside: Errors, rounds: int) -> None:
     outside = left_out_errors(rows, values, lambda row: row.fold, rounds)
     beyond = left_out_errors(rows, values, lambda row: family(row.request.gpu), rounds)
-    report = {
+    report: dict[str, Any] = {
         "note": "Errors of the step model on the measured rows, as shares of what was measured. Written by tests/bench/fit_performance.py --cross-validate.",
         "in_sample": summary(inside),
         "cross_validated": {"left_out": "each model and GPU in turn", **summary(outside)},
         "other_family": {"left_out": "each family of GPUs in turn", **summary(beyond)},
         "families": sorted({family(row.request.gpu) for row in rows}),
     }
+    tables = silicon_errors(rows)
+    # Measured where the optional package is; elsewhere the figures of the last run stay.
+    report["silicon"] = summary(tables) if tables else measured_errors().get("silicon", {})
     (DATA / "performance_errors.json").write_text(json.dumps(report, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    print(f"{'':40} {'in sample':>24} {'cross-validated':>24} {'other family':>24}")
+    print(f"{'median and mean of':40} {'in sample':>21} {'cross-validated':>21} {'other family':>21}")
     for name in sorted(summary(inside)):
         columns = [s[name] for s in (summary(inside), summary(outside), summary(beyond))]
-        print(f"{name:40}", " ".join(f"  median {c['median']:6.1%} mean {c['mean']:6.1%}"[-24:].rjust(24) for c in columns))
+        print(f"{name:40}", " ".join(f"{c['median']:>10.1%} {c['mean']:>10.1%}" for c in columns))
 
 
 def write_constants(rows: Sequence[Row], values: dict[str, float]) -> None:

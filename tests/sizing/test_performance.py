@@ -56,6 +56,42 @@ def test_audited_results_that_fitted_nothing(gpu: str, weights: str, engine: str
     assert found.output_tokens_per_s == pytest.approx(measured, rel=0.25)
 
 
+def test_one_h100_at_batch_one_by_hand() -> None:
+    """Llama 8B in 16 bit on one H100, one request: published 7.7 ms a token on an engine of 2025.
+
+    Every token reads (8.03 - 0.53) x 10^9 weights x 2 bytes = 15.0 GB; at 80-92 % of 3.35 TB/s that takes 4.9-5.6 ms, and 32 layers
+    of launch gaps, the step's own work and the sampler come on top.
+    """
+    found = ask(model=LLAMA_8B, gpu="H100", weights="bf16", input_tokens=280, output_tokens=310, concurrency=1)
+    assert 5.6 < found.tpot_ms.p50 < 8.5
+    assert found.tpot_ms.p50 == pytest.approx(7.7, rel=0.15)
+
+
+def test_seventy_billion_in_fp8_leave_one_h100_no_room() -> None:
+    """68 GiB of weights in 71 GiB of budget: no full context fits, and a short one only with a handful of requests at once."""
+    with pytest.raises(InputError, match=r"KV cache|weights"):
+        ask(model=LLAMA_70B, gpu="H100", weights="fp8", input_tokens=16_000, output_tokens=1_000)
+    one, two = (
+        ask(model=LLAMA_70B, gpu="H100", tp=tp, weights="fp8", engine="tensorrt-llm", kv_cache="fp8", input_tokens=1000, output_tokens=1000) for tp in (1, 2)
+    )
+    assert one.concurrency < two.concurrency / 10
+
+
+def test_held_prompts_wait_for_company() -> None:
+    """TensorRT-LLM told to hold prompts for 20 steps: the first token comes about 20 steps later, the further ones no slower.
+
+    Published Llama 70B FP4 on two B200, 64 clients, 1,024 tokens in and out: 365 ms; without holding it would be 200.
+    """
+    asked = {"model": LLAMA_70B, "gpu": "B200", "tp": 2, "weights": "nvfp4", "kv_cache": "fp8", "engine": "tensorrt-llm"}
+    load = {"input_tokens": 1024, "output_tokens": 1024, "concurrency": 64}
+    plain, held = (ask(**asked, **load, batch_wait_iterations=steps) for steps in (0, 20))
+    assert held.ttft_ms.p50 - plain.ttft_ms.p50 == pytest.approx(20 * plain.tpot_ms.p50 * 0.9, rel=0.25)
+    assert held.tpot_ms.p50 <= plain.tpot_ms.p50
+    assert held.ttft_ms.p50 == pytest.approx(365, rel=0.2)
+    with pytest.raises(InputError, match="only TensorRT-LLM"):
+        ask(**{**asked, "engine": "vllm"}, **load, batch_wait_iterations=20)
+
+
 def test_little_room_for_the_cache_costs_most_of_the_throughput() -> None:
     """70B in FP8 on one H100 leaves hardly any KV cache: at least four times less than on two cards (measured six to ten times)."""
     assert 4 * offline(LLAMA_70B, "H100", "fp8", tp=1) < offline(LLAMA_70B, "H100", "fp8", tp=2)
