@@ -16,6 +16,8 @@ from inferform.cloud.facts import Quota, quota_family, quotas
 from inferform.cloud.site import Site
 
 _OPEN = ("PENDING", "CASE_OPENED")
+# Quotas whose increase is looked at by people.
+_SLOW = ("P/", "G and VT/")
 # DescribeInstanceTypes takes at most this many names.
 _MOST_TYPES = 100
 
@@ -90,28 +92,24 @@ def _judged(site: Site, need: Need) -> Iterator[Answer]:
     """Compares one quota with its need; the fix is the exact request."""
     value = _value(site, need.quota)
     total = need.wanted + (need.used or 0)
-    others = "" if not need.used else f", {number(need.used)} in use by others" if need.used is not None else ""
-    unknown = ", use by others not known" if need.used is None else ""
-    found = f"quota of {number(value)} {need.unit}{others}{unknown}"
-    needed = f"{number(need.wanted)} {need.unit} {need.detail}" if need.wanted else f"nothing more {need.detail}".strip()
+    used = ", use by others not known" if need.used is None else f", {number(need.used)} in use by others" if need.used else ""
+    found = f"quota of {number(value)} {need.unit}{used}"
+    needed = f"{number(need.wanted)} {need.unit} {need.detail}" if need.wanted else f"nothing more {need.detail}"
     if total <= value or not need.wanted:
         yield Answer("ok", need.subject, found, needed)
         return
-    region = site.plan.cloud.region
-    pending = _pending(site, need.quota)
-    if pending is not None and pending >= total:
-        yield Answer(
-            "blocker", need.subject, f"{found}; an increase to {number(pending)} is asked for", needed, "wait until AWS grants it, or answer its support case"
-        )
+    quota, pending = need.quota, _pending(site, need.quota)
+    if pending is not None:
+        # AWS takes one open request a quota, so a second command would be refused.
+        fix = "wait until AWS grants it" if pending >= total else f"ask in its support case for {number(total)}; AWS takes one request at a time"
+        yield Answer("blocker", need.subject, f"{found}; an increase to {number(pending)} is asked for", needed, fix)
         return
     command = shell(
-        "aws", "service-quotas", "request-service-quota-increase", "--service-code", need.quota.service, "--quota-code", need.quota.code,
-        "--desired-value", f"{total:.0f}", "--region", region,
+        "aws", "service-quotas", "request-service-quota-increase", "--service-code", quota.service, "--quota-code", quota.code,
+        "--desired-value", f"{total:.0f}", "--region", site.plan.cloud.region,
     )  # fmt: skip
-    fix = f"ask for {number(total)} of {need.quota.name!r} ({need.quota.code}); GPU quotas are granted by people and take days"
-    if need.unit != "vCPUs":
-        fix = f"ask for {number(total)} of {need.quota.name!r} ({need.quota.code}), or remove what is not used"
-    yield Answer("blocker", need.subject, found, needed, fix, command)
+    how = "; GPU quotas are granted by people and take days" if quota.key.startswith(_SLOW) else ", or remove what is not used"
+    yield Answer("blocker", need.subject, found, needed, f"ask for {number(total)} of {quota.name!r} ({quota.code}){how}", command)
 
 
 def _value(site: Site, quota: Quota) -> float:

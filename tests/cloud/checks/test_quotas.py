@@ -48,16 +48,17 @@ def test_the_fix_is_a_command_that_aws_takes(aws: AwsDouble) -> None:
         ServiceCode=given["--service-code"], QuotaCode=given["--quota-code"], DesiredValue=float(given["--desired-value"])
     )
     again = by_subject(look(aws, plan, VCPUS))["P on-demand"]
-    assert ("blocker", "", "wait until AWS grants it, or answer its support case") == (again.severity, again.command, again.fix)
+    assert ("blocker", "", "wait until AWS grants it") == (again.severity, again.command, again.fix)
     assert "an increase to 1,152 is asked for" in again.found
 
 
-def test_a_pending_increase_that_is_too_small_does_not_count(aws: AwsDouble) -> None:
-    """An open request for less than is needed still leads to the command."""
+def test_a_pending_increase_that_is_too_small_is_raised_in_its_case(aws: AwsDouble) -> None:
+    """AWS takes one open request a quota, so the command would be refused: the way is the open case."""
     plan = ready(aws)
     aws.account.quotas[("ec2", "L-417A185B")] = 0
-    aws.account.requests = [{"Id": "r", "ServiceCode": "ec2", "QuotaCode": "L-417A185B", "DesiredValue": 192.0, "Status": "PENDING"}]
-    assert "--desired-value 1152" in by_subject(look(aws, plan, VCPUS))["P on-demand"].command
+    aws.account.requests = [{"Id": "r", "ServiceCode": "ec2", "QuotaCode": "L-417A185B", "DesiredValue": 192.0, "Status": "CASE_OPENED"}]
+    found = by_subject(look(aws, plan, VCPUS))["P on-demand"]
+    assert ("", "ask in its support case for 1,152; AWS takes one request at a time") == (found.command, found.fix)
 
 
 def test_what_others_use_is_added(aws: AwsDouble) -> None:
