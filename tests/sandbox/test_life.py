@@ -16,7 +16,8 @@ from inferform.errors import MissingToolError
 from inferform.sandbox.provider import provider_archive
 from sandbox.life import run
 
-pytestmark = pytest.mark.slow
+# Unloaded it lives about two and a half minutes.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 Json = dict[str, Any]
 
 
