@@ -38,4 +38,4 @@ unknown := set()
 
 line(entry) := sprintf("%s/%s", [entry.model_name, entry.pool_name])
 
-lines := object.keys(object.get(input.plan.cost, "by_pool", {}))
+lines := {name | input.plan.cost.by_pool[name]}
