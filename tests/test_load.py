@@ -153,7 +153,7 @@ def test_numbers_that_yaml_1_1_would_turn_are_kept_as_text(tmp_path: Path) -> No
 
 def test_a_choice_of_kinds_gives_one_problem(tmp_path: Path) -> None:
     """A field that takes a word or a mapping complains once, about the kind that was written."""
-    assert "wants a mapping with prefill, decode or one of the legal words" == only(tmp_path, with_model("topology: split")).message
+    assert "wants a mapping with prefill, decode, runtime or one of the legal words" == only(tmp_path, with_model("topology: split")).message
     assert ("auto", "aggregated") == only(tmp_path, with_model("topology: split")).legal
     assert "models.llama-8b.topology.decode" == only(tmp_path, with_model("topology: {prefill: 1}")).field
     assert ("true", "false", "auto") == only(tmp_path, with_model("nodes: {efa: maybe}")).legal
