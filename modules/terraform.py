@@ -171,7 +171,10 @@ class Terraform:
         if any(d.summary == _STALE for d in found):
             raise StateError(f"{self.folder.name}: the state changed after the plan was made, so this plan no longer holds; run plan again")
         if any(d.summary == _LOCKED for d in found):
-            raise StateError(f"{self.folder.name}: somebody else holds the state lock; " + " ".join(str(d) for d in found)[:800])
+            said = " ".join(str(d) for d in found)[:800]
+            raise StateError(
+                f"{self.folder.name}: somebody else holds the state lock; {said}. If that run is dead: terraform -chdir={self.folder} force-unlock with the ID above"
+            )
         text = "; ".join(str(d) for d in found) or finished.complaint() or f"exit code {finished.code}"
         raise TerraformError(f"{where} failed: {text}", finished.complaint(), tuple(found))
 

@@ -1,6 +1,7 @@
 """Apply: exactly the saved plan, after the verdict allows it, or nothing.
 
-Before anything is touched the digests are compared: of the spec's plan, of every configuration and of every saved plan file.
+Before anything is touched the digests are compared: of the spec's plan, of every configuration and of every saved plan file;
+and the policy judges once more, by the rules and waivers of today.
 Saved stacks run their plan file. Stacks that were shown as `after`, and a stack in which an earlier apply was cut off, are
 planned anew and run only when the new plan does nothing that was not shown. A journal says how far apply came, so that the
 next apply goes on behind what is done, however this one ended.
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +61,7 @@ def apply(
         work = _Apply(prepared, kept, folder, journal, rules, steps, progress)
         try:
             each = runs(prepared.configs, folder, backend, tool, progress)
+            work.judge_again(each)
             for run in each.values():
                 work.stack(run)
             for result in work.results:
@@ -150,6 +153,17 @@ class _Apply:
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
+    def judge_again(self, each: Mapping[str, StackRun]) -> None:
+        """The verdict of today on the saved plans: a waiver may have expired, or a rule come, since they were made."""
+        waiting = [s.stack for s in self.kept.result.stacks if s.state == "saved" and s.stack not in self.journal.stacks]
+        documents = {name: each[name].terraform.show(PLAN_FILE) for name in waiting if name not in self.prepared.adapted}
+        self._judge(documents)
+
+    def _judge(self, documents: dict[str, dict[str, Any]]) -> None:
+        verdict = judge(self.prepared, documents, self.rules, self.steps, self.progress)
+        if verdict.denied:
+            _deny(verdict)
+
     def stack(self, run: StackRun) -> None:
         """Apply one stack, after those it reads."""
         shown, began = next(s for s in self.kept.result.stacks if s.stack == run.stack), time.monotonic()
@@ -183,9 +197,7 @@ class _Apply:
             raise StateError(f"{run.stack}: the plan that is possible now does more than was shown: {'; '.join(more[:5])}{rest}; {AGAIN}")
         # Of a stack that was cut down for its backend the policy knows no more now than when it was planned.
         if run.stack not in self.prepared.adapted:
-            verdict = judge(self.prepared, {run.stack: document}, self.rules, self.steps, self.progress)
-            if verdict.denied:
-                _deny(verdict)
+            self._judge({run.stack: document})
         return count(found), different
 
     def _run(self, run: StackRun, file: str, total: int) -> None:

@@ -90,7 +90,8 @@ def open_folder(out: Path | None, name: str, environment: str) -> Folder:
     """
     root = (out or Path(".inferform") / name / environment).absolute()
     try:
-        root.mkdir(parents=True, exist_ok=True)
+        # Saved plans and states hold what the cloud told, so they are the user's alone.
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as err:
         raise InputError(Problem(f"cannot make the folder: {err.strerror}", field="out", value=str(root), fix="give a folder that can be written")) from err
     return Folder(root)

@@ -113,6 +113,15 @@ def test_a_verdict_that_denies_stops_apply(tmp_path: Path) -> None:
     assert [] == list((tmp_path / "state").glob("*.tfstate"))
 
 
+def test_the_policy_of_today_decides(tmp_path: Path) -> None:
+    """A plan that was allowed is refused when the rules or waivers of today deny it; nothing is touched."""
+    planned(tmp_path)
+    late = Seen(deny=lambda evidence: ["the waiver has expired"] if evidence.terraform_plans["network"]["resource_changes"] else [])
+    with pytest.raises(PolicyDeniedError, match="the waiver has expired"):
+        applied(tmp_path, steps=late.product())
+    assert [] == list((tmp_path / "state").glob("*.tfstate"))
+
+
 def test_what_is_only_known_at_apply_is_judged_then(tmp_path: Path) -> None:
     """A stack that waited is judged by its terraform plan before it is applied, and stops there when denied."""
 

@@ -16,6 +16,11 @@ def test_default_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert tmp_path / ".inferform/contract-qa/prod" == open_folder(None, "contract-qa", "prod").root
 
 
+def test_folder_is_the_users_alone(tmp_path: Path) -> None:
+    """Saved plans are nothing for other accounts of the machine."""
+    assert 0o700 == open_folder(tmp_path / "new", "a", "b").root.stat().st_mode & 0o777
+
+
 def test_folder_that_cannot_be_made(tmp_path: Path) -> None:
     """A file in the way is an input error that names it."""
     (tmp_path / "file").touch()
