@@ -28,11 +28,14 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 from samples import plan_data
 from werkzeug.serving import make_server
 
+# One of the images that every account of the double lists.
+IMAGE = "ami-12c6146b"
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
 # Service models are large; every session of the tests shares what one has read.
 _MODELS = Loader(include_default_search_paths=True)
 _ACCOUNTS = itertools.count(300_000_000_000)
 _ERRORS = {
+    "busy": {"s3": ("OperationAborted", 409)},
     "denied": {"ec2": ("UnauthorizedOperation", 403), "s3": ("AccessDenied", 403), "": ("AccessDeniedException", 400)},
     "throttled": {"ec2": ("RequestLimitExceeded", 503), "s3": ("SlowDown", 503), "": ("ThrottlingException", 400)},
     "expired": {"ec2": ("RequestExpired", 400), "s3": ("ExpiredToken", 400), "": ("ExpiredTokenException", 400)},
@@ -77,7 +80,8 @@ class AwsDouble:
 
         self._server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=_Quiet)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        # Stopping waits for the next look at the socket, so it looks often.
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
         return self
 
     def stop(self) -> None:
@@ -115,7 +119,7 @@ class AwsDouble:
         if left <= 0:
             return None
         self.fails[action] = (how, left - 1)
-        code, status = _ERRORS[how].get(prefix, _ERRORS[how][""])
+        code, status = _ERRORS[how].get(prefix) or _ERRORS[how][""]
         text = _body(prefix, code)
         return AWSResponse(request.url, status, {"Content-Type": "text/plain"}, _Raw(text))
 

@@ -322,7 +322,7 @@ def test_local_state_needs_no_bucket_and_no_account() -> None:
     [
         ("s3:CreateBucket", "denied", "AWS does not let the caller s3:CreateBucket on bucket state-.*--policies prints the policy"),
         ("sts:GetCallerIdentity", "expired", "no valid AWS credentials: not today"),
-        ("s3:PutBucketPolicy", "throttled", r"AWS refused s3:PutBucketPolicy: not today \(SlowDown\)"),
+        ("s3:PutBucketPolicy", "busy", "S3 is busy with another change of it; run bootstrap again in a minute"),
     ],
 )
 def test_what_aws_refuses_is_said_with_what_to_do(aws: AwsDouble, action: str, how: str, words: str) -> None:

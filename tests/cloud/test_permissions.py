@@ -10,7 +10,7 @@ from typing import Any
 
 import botocore.session
 import pytest
-from cloud.double import NOW, AwsDouble, ready
+from cloud.double import IMAGE, NOW, AwsDouble, ready
 from inferform.cloud.api import S3_ACTIONS
 from inferform.cloud.bootstrap import bootstrap
 from inferform.cloud.permissions import INLINE_LIMIT, MANAGED_LIMIT, Scope, actions, policies, size, table, used
@@ -232,8 +232,7 @@ def test_preflight_needs_exactly_what_the_policy_says(aws: AwsDouble) -> None:
         CidrBlock="10.0.0.0/16",
         TagSpecifications=[{"ResourceType": "vpc", "Tags": [{"Key": k, "Value": v} for k, v in OWN_TAGS.items()]}],
     )
-    image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
-    ec2.run_instances(ImageId=image, InstanceType="g4dn.xlarge", MinCount=4, MaxCount=4)
+    ec2.run_instances(ImageId=IMAGE, InstanceType="g4dn.xlarge", MinCount=4, MaxCount=4)
     aws.client("s3").create_bucket(Bucket=plan.model_store.bucket)
     bootstrap(plan, aws.sessions())
     aws.client("s3", number="999988887777").create_bucket(Bucket=f"other-{aws.number}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cloud.double import AwsDouble, ready
+from cloud.double import IMAGE, AwsDouble, ready
 from cloud.looking import by_subject, look
 from inferform.cloud.checks import addresses
 from inferform.cloud.results import Finding
@@ -80,10 +80,9 @@ def test_nodes_that_run_already_need_nothing_more(aws: AwsDouble) -> None:
     plan = ready(aws)
     _, subnet = standing(aws, "10.0.96.0/24")
     ec2 = aws.client("ec2")
-    image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
     tags = [{"Key": k, "Value": v} for k, v in {**TAGS, "Name": "contract-qa-prod-llama-8b-aggregated"}.items()]
     ec2.run_instances(
-        ImageId=image, InstanceType="g4dn.xlarge", MinCount=3, MaxCount=3, SubnetId=subnet, TagSpecifications=[{"ResourceType": "instance", "Tags": tags}]
+        ImageId=IMAGE, InstanceType="g4dn.xlarge", MinCount=3, MaxCount=3, SubnetId=subnet, TagSpecifications=[{"ResourceType": "instance", "Tags": tags}]
     )
     answer = found(aws, plan)["subnet of use1-az4"]
     assert ("248 addresses free now", True) == (answer.found, answer.needed.startswith("6 for the interfaces of 6 more nodes"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from cloud.double import AwsDouble, ready
+from cloud.double import IMAGE, AwsDouble, ready
 from cloud.looking import by_subject, look
 from inferform.cloud.checks import quotas
 from inferform.cloud.facts import quotas as known
@@ -16,9 +16,8 @@ VCPUS, NETWORK, CLUSTER = quotas.CHECKS
 def run_instances(aws: AwsDouble, kind: str, count: int, tags: dict[str, str] | None = None, **more: Any) -> None:
     """Start instances in the account."""
     ec2 = aws.client("ec2")
-    image = ec2.describe_images(Owners=["amazon"], Filters=[{"Name": "architecture", "Values": ["x86_64"]}])["Images"][0]["ImageId"]
     specification = [{"ResourceType": "instance", "Tags": [{"Key": k, "Value": v} for k, v in (tags or {"team": "other"}).items()]}]
-    ec2.run_instances(ImageId=image, InstanceType=kind, MinCount=count, MaxCount=count, TagSpecifications=specification, **more)
+    ec2.run_instances(ImageId=IMAGE, InstanceType=kind, MinCount=count, MaxCount=count, TagSpecifications=specification, **more)
 
 
 def test_fc06_quota_is_counted_in_vcpus_of_the_family(aws: AwsDouble) -> None:
