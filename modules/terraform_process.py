@@ -11,8 +11,10 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,7 +89,7 @@ def run(
     log.parent.mkdir(parents=True, exist_ok=True)
     out_path, err_path = log.with_suffix(".stdout"), log.with_suffix(".stderr")
     interrupted = timed_out = False
-    with out_path.open("wb") as out, err_path.open("wb") as err:
+    with out_path.open("wb") as out, err_path.open("wb") as err, _interruptible():
         process = subprocess.Popen(arguments, cwd=folder, env=dict(environ), stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
     if marker:
         named = {"pid": process.pid, "started": process_started(process.pid), "host": socket.gethostname()}
@@ -118,6 +120,23 @@ def run(
     return Finished(
         " ".join(Path(a).name if i == 0 else a for i, a in enumerate(arguments[:2])), process.returncode, out_path, err_path, interrupted, timed_out
     )
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """A process started inside obeys SIGINT, also where the caller was started with it ignored.
+
+    Shells ignore it for what they run in the background, children inherit that, and terraform would then never stop cleanly.
+    Only the main thread may change it; elsewhere it stays as it is.
+    """
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN and threading.current_thread() is threading.main_thread()
+    if ignored:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        if ignored:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _feed(data: bytes, rest: bytes, on_event: Callable[[Event], None] | None) -> bytes:

@@ -132,7 +132,9 @@ def test_interrupt_is_passed_on_once_and_state_is_kept(tmp_path: Path) -> None:
     tf = terraform(tmp_path / "one", data_stack({"a": sleeper(2), "b": {"input": "y", "depends_on": ["terraform_data.a"]}}))
     tf.plan("plan.bin")
     code = (
-        "import os, sys\nfrom pathlib import Path\nfrom inferform.terraform import Settings, Terraform, find_terraform, managed, outputs\n"
+        "import os, signal, sys\nfrom pathlib import Path\nfrom inferform.terraform import Settings, Terraform, find_terraform\n"
+        # Ctrl-C reaches this program even where the tests run in a background that ignores it.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "s = Settings(os.environ, isolated=True)\nt = Terraform(Path(sys.argv[1]), s, find_terraform(s), lambda e: print(e['type'], flush=True))\n"
         "try:\n    t.apply('plan.bin')\nexcept Exception as err:\n    print(type(err).__name__, err, flush=True)\n"
     )
