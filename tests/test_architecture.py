@@ -24,6 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "inferform.spec": {"inferform.quantities", "inferform.names", "inferform.spec_platform"},
     "inferform.catalog": {"inferform.errors", "inferform.catalog"},
     "inferform.sizing": {"inferform.errors", "inferform.quantities", "inferform.catalog", "inferform.plan", "inferform.sizing"},
+    "inferform.cloud": {"inferform.errors", "inferform.plan", "inferform.cloud"},
     "inferform.measurements": {"inferform.errors", "inferform.measurements"},
     "inferform.engines": {"inferform.errors", "inferform.plan", "inferform.quantities", "inferform.engines", "inferform.labels"},
     "inferform.planning": {
