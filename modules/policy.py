@@ -200,7 +200,7 @@ def _query(rules: Iterable[Module]) -> str:
         found = "[x | x := {}]"
         outcomes.append(
             f'{{"id": "{rule.rule_id}", "about": object.union_n({found.format(one + ".about")}), "expects": {found.format(one + ".expects")}, '
-            f'"subjects": sum([count(x) | x := {one}.subjects]), "fail": union({{x | x := {one}.fail}}), "unknown": union({{x | x := {one}.unknown}})}}'
+            f'"subjects": sum([n | n := count({one}.subjects)]), "fail": union({{x | x := {one}.fail}}), "unknown": union({{x | x := {one}.unknown}})}}'
         )
     return f"data.inferform.main.report_of([{', '.join(outcomes)}])"
 

@@ -95,9 +95,7 @@ def _read(node: Node, index: int, file: str, known: tuple[str, ...], problems: l
     rule = fields.get("rule")
     if rule is not None and rule.text and rule.text not in known:
         close = Nearest(rule.text, known).suggestions(3)
-        refuse(
-            "no such rule", rule.line, key="rule", value=rule.text, fix=f"nearest: {', '.join(close)}" if close else "`inferform check --list` names all rules"
-        )
+        refuse("no such rule", rule.line, key="rule", value=rule.text, fix=f"nearest: {', '.join(close)}" if close else "policies/README.md lists all rules")
     expires = fields.get("expires")
     day = None
     if expires is not None and expires.text:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from inferform.engines import find_engine
 from inferform.errors import InputError
@@ -195,6 +195,12 @@ SOURCES = st.sampled_from([SMALL, LARGE, "openai/gpt-oss-120b", "google/gemma-3-
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SOURCES, LOADS, st.sampled_from(["us-east-1", "us-west-2", "eu-west-1", "ap-northeast-1"]))
+# Here the cheapest decode pool alone takes all that a split may cost.
+@example(
+    SMALL,
+    {"peak_rps": 113.0, "burst": 1.0, "profile": "agentic", "input_tokens": {"mean": 156, "p95": 624}, "output_tokens": {"mean": 352, "p95": 1408}},
+    "us-east-1",
+)
 def test_any_workload_is_planned_or_refused_with_a_reason(source: str, workload: dict[str, Any], region: str) -> None:
     """A plan is consistent in itself; what cannot be planned is an InputError that names a field of the spec."""
     asked = DeploymentSpec.model_validate(

@@ -25,7 +25,7 @@ from inferform.operate.folder import CONFIG, PLAN_FILE, Folder, digest, file_dig
 from inferform.operate.prepare import Prepared, judge, prepare, runs, size
 from inferform.operate.progress import Progress, silent
 from inferform.operate.record import Journal, Record
-from inferform.operate.results import ApplyResult, Counts, PlanResult, StackPlan, StackResult
+from inferform.operate.results import ApplyResult, Counts, StackPlan, StackResult
 from inferform.operate.stack_run import StackRun
 from inferform.operate.steps import Rules, Steps
 from inferform.plan import DeploymentPlan
@@ -85,12 +85,6 @@ def apply(
         outputs=work.outputs,
         warnings=tuple(work.warnings),
     )
-
-
-def saved_plan(folder: Folder) -> PlanResult | None:
-    """The plan that apply would run; None when there is none."""
-    kept = record.read_record(folder.record)
-    return kept.result if kept else None
 
 
 def _saved(folder: Folder, sized: DeploymentPlan, backend: Backend) -> Record:

@@ -76,7 +76,7 @@ def best_split(
         # No pair costs less than the cheapest of each role, whatever fits together, so each role may cost what the other leaves.
         least: dict[str, Choice] = {}
         for role in reversed(ROLES):
-            cheapest = find(prepared, prepared.demand_of(role), (kind,), ceiling_usd_per_hour=ceiling - _sum(least.values()), keep=1)
+            cheapest = find(prepared, prepared.demand_of(role), (kind,), ceiling_usd_per_hour=max(ceiling - _sum(least.values()), 0.0), keep=1)
             dropped += cheapest.dropped
             if not cheapest.choices:
                 break
@@ -88,7 +88,7 @@ def best_split(
         ceiling = ceiling_usd_per_hour if best is None else min(best[0], ceiling_usd_per_hour)
         found = {}
         for role in ROLES:
-            left = ceiling - _sum(choice for other, choice in least.items() if other != role)
+            left = max(ceiling - _sum(choice for other, choice in least.items() if other != role), 0.0)
             found[role] = find(prepared, prepared.demand_of(role), (kind,), ceiling_usd_per_hour=left, keep=None, every=True).choices
         pairs = [Pair(prefill, decode) for prefill in found["prefill"] for decode in found["decode"] if prefill.usd_per_hour + decode.usd_per_hour <= ceiling]
         for pair in sorted(pairs, key=Pair.least_usd_per_hour):

@@ -14,6 +14,7 @@ from inferform.sandbox import ec2
 from inferform.sandbox.call import Call, read_call
 from inferform.sandbox.eks import Eks
 from inferform.sandbox.placement_groups import PlacementGroups
+from moto.backends import get_backend
 from moto.core.config import default_user_config
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import BaseWSGIServer, make_server
@@ -85,6 +86,9 @@ class Double:
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def start(self) -> Self:
+        # Imported here and not by the first requests, whose threads could wait for each other's imports.
+        for service in ("ec2", "eks", "iam", "sts", "s3"):
+            get_backend(service)
         self._thread.start()
         return self
 

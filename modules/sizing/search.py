@@ -222,7 +222,7 @@ def _price_bar(least: float | str, nodes: int, bar: float) -> tuple[str, str, fl
         return "count", least, 1.0
     if least <= bar:
         return None
-    return "price", f"{nodes} node{'s' if nodes > 1 else ''} already cost ${least:,.2f} an hour", least / bar
+    return "price", f"{nodes} node{'s' if nodes > 1 else ''} already cost ${least:,.2f} an hour", least / bar if bar > 0 else math.inf
 
 
 def _too_weak(

@@ -69,12 +69,16 @@ serving := [pod |
 	pod.labels[pool_label]
 ]
 
-# Every serving pod with the pool it belongs to.
+# Every serving pod with the pool it belongs to, less what only says how the pool was sized and bought.
 pairs := [{"pod": pod, "entry": entry} |
 	some pod in serving
 	model_name := pod.labels[model_label]
 	pool_name := pod.labels[pool_label]
-	entry := plan.entry_of(model_name, pool_name)
+	whole := plan.entry_of(model_name, pool_name)
+	entry := object.union(
+		object.remove(whole, ["pool"]),
+		{"pool": object.remove(whole.pool, ["memory", "purchase", "scaling"])},
+	)
 ]
 
 # Addresses of the pools that something serves.
