@@ -24,6 +24,7 @@ from inferform.sandbox.fakes_account import Account, BucketOwners
 from inferform.sandbox.fakes_market import Market
 from inferform.sandbox.fakes_wire import Fakes
 from inferform.sandbox.server import _Quiet
+from moto.backends import get_backend
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from samples import plan_data
 from werkzeug.serving import make_server
@@ -34,6 +35,8 @@ NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
 # Service models are large; every session of the tests shares what one has read.
 _MODELS = Loader(include_default_search_paths=True)
 _ACCOUNTS = itertools.count(300_000_000_000)
+# Services whose backends moto makes for an account as soon as it calls.
+_KEPT = ("ec2", "iam", "s3", "sts")
 _ERRORS = {
     "busy": {"s3": ("OperationAborted", 409)},
     "denied": {"ec2": ("UnauthorizedOperation", 403), "s3": ("AccessDenied", 403), "": ("AccessDeniedException", 400)},
@@ -87,6 +90,9 @@ class AwsDouble:
     def stop(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+        # moto looks for an access key in every account it knows, and each costs it seconds.
+        for service in _KEPT:
+            get_backend(service).pop(self.number, None)
 
     def sessions(self, number: str | None = None) -> Callable[[], Any]:
         """Sessions of this test's account, or of another."""
