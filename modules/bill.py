@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from inferform.plan import HOURS_PER_MONTH, Count, DeploymentPlan, ModelCost, PlatformCost, PoolPlan
+from inferform.plan import DeploymentPlan, PoolPlan
+from inferform.plan_cost import HOURS_PER_MONTH, ModelCost, PlatformCost
+from inferform.plan_nodes import Count
 
 _GIB = 2**30
 

@@ -8,24 +8,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-# Handed on under this name, where everybody looks for it.
-from inferform.plan_cost import HOURS_PER_MONTH as HOURS_PER_MONTH  # noqa: PLC0414
-from inferform.plan_cost import CostPlan as CostPlan  # noqa: PLC0414
-from inferform.plan_cost import ModelCost as ModelCost  # noqa: PLC0414
-from inferform.plan_cost import Part as Part  # noqa: PLC0414
-from inferform.plan_cost import PlatformCost as PlatformCost  # noqa: PLC0414
+from inferform.plan_cost import CostPlan, Part
+from inferform.plan_nodes import Count, LoadPlan, NodesPlan, PurchasePart
+from inferform.plan_platform import CloudPlan, GatewayPlan, ModelStorePlan, ObservabilityPlan, QuotaNeed, StatePlan
+from inferform.plan_scaling import LifecyclePlan, ScalingPlan
 from pydantic import Field
-
-# FC-14: one taint, used by node groups, daemonsets and serving pods alike.
-GPU_TAINT_KEY = "nvidia.com/gpu"
-
-
-class Count(Part):
-    """Fewest, steady and most of something."""
-
-    min: int
-    steady: int
-    max: int
 
 
 class Percentiles(Part):
@@ -50,105 +37,6 @@ class MemoryPlan(Part):
     kv_cache_tokens: int
     max_concurrency: float = Field(description="Requests of max_model_len that fit at once.")
     limits: tuple[str, ...] = Field((), description="What stands in the way, and what would help; empty when it fits.")
-
-
-class LoadPlan(Part):
-    """Cold start of one replica in seconds, and where the weights come from."""
-
-    weights_bytes: int
-    bandwidth_bytes_per_s: float
-    download_s: float
-    load_s: float
-    warmup_s: float
-    total_s: float
-
-
-class PurchasePart(Part):
-    """Nodes of a pool bought one way. `usd_per_hour` is for one node; its date and source are stated."""
-
-    kind: Literal["reserved", "capacity_block", "on_demand", "spot"]
-    instance_types: tuple[str, ...]
-    nodes: Count
-    usd_per_hour: float
-    price_as_of: str
-    price_source: str
-    reservation_id: str | None = None
-    zone: str | None = None
-    ends_at: str | None = None
-
-
-class EfaPlan(Part):
-    """Elastic Fabric Adapter wiring: one interface per card; card 0 is device 0, every other card device 1."""
-
-    network_cards: int
-    interfaces: int
-    interface_type_first: Literal["efa"] = "efa"
-    interface_type_rest: Literal["efa", "efa-only"] = "efa-only"
-
-
-class NodesPlan(Part):
-    """How the nodes of one pool are built."""
-
-    kind: Literal["managed", "self_managed"]
-    os: Literal["al2023", "bottlerocket"]
-    ami_id: str | None
-    ami_type: str | None
-    autoscaled: bool
-    zones: tuple[str, ...] = Field(description="AZ ids; exactly one for a coupled pool.")
-    coupled: bool = Field(description="Replicas span nodes, so the pool lives in one AZ.")
-    placement_group: bool
-    efa: EfaPlan | None
-    vcpus: int
-    memory_bytes: int
-    gpus_per_node: int
-    local_nvme_count: int
-    local_nvme_bytes: int
-    root_volume_bytes: int
-    ephemeral_storage_bytes: int = Field(description="RAID0 of the local disks where there are any, else the root volume.")
-    max_pods: int
-    taint_key: str = GPU_TAINT_KEY
-    quota_family: Literal["P", "G and VT", "Standard"]
-    quota_vcpus: int = Field(description="vCPUs that the quota must allow at the maximum node count.")
-
-
-class LifecyclePlan(Part):
-    """Start and stop of one replica, in whole seconds, and how a rollout replaces it."""
-
-    startup_failure_threshold: int
-    startup_period_s: int
-    progress_deadline_s: int
-    pre_stop_s: int
-    shutdown_timeout_s: int | None = Field(description="Engine drain time; None where the engine version has no such flag.")
-    grace_s: int
-    strategy: Literal["Recreate", "RollingUpdate"]
-    max_surge: int
-    max_unavailable: int
-    rollout_interrupts: bool
-
-
-class TriggerPlan(Part):
-    """One scaling signal with its threshold per replica."""
-
-    signal: Literal["queue", "request_rate", "kv_use", "in_flight_tokens", "ttft_p95", "cpu"]
-    target: float
-    why: str
-
-
-class ScalingPlan(Part):
-    """How the replicas of one pool follow the load."""
-
-    kind: Literal["keda", "hpa", "fixed"]
-    min: int
-    max: int
-    idle: int | None
-    triggers: tuple[TriggerPlan, ...]
-    polling_interval_s: int
-    cooldown_s: int
-    scale_up_window_s: int
-    scale_down_window_s: int
-    scale_down_period_s: int
-    fallback_failures: int
-    fallback_replicas: int
 
 
 class PodPlan(Part):
@@ -239,95 +127,6 @@ class ModelPlan(Part):
     disaggregation: Literal["vllm-router", "dynamo"] | None = Field(
         None, description="What routes between prefill and decode pools; None for one kind of pool."
     )
-
-
-class SystemPool(Part):
-    """CPU nodes for the gateway, controllers and agents."""
-
-    instance_type: str
-    nodes: Count
-    usd_per_hour: float
-    vcpus: int
-    memory_bytes: int
-
-
-class CloudPlan(Part):
-    """The cloud frame of the deployment."""
-
-    provider: Literal["aws"]
-    region: str
-    zones: tuple[str, ...] = Field(description="AZ ids of the network, sorted.")
-    vpc_cidr: str
-    kubernetes_version: str
-    public_cidrs: tuple[str, ...]
-    admins: tuple[str, ...]
-    system_pool: SystemPool
-
-
-class RateLimitPlan(Part):
-    """What each tenant may use; counted by the gateway in `store` (host:port of Redis)."""
-
-    tokens_per_hour: int | None
-    requests_per_minute: int | None
-    store: str
-
-
-class JwtPlan(Part):
-    """Tokens that the gateway verifies; `tenant_claim` names the tenant."""
-
-    issuer: str
-    jwks_uri: str
-    audiences: tuple[str, ...]
-    tenant_claim: str
-
-
-class GatewayAuthPlan(Part):
-    """How clients prove who they are: API keys of a Secret (its keys are tenant names) or JWTs; exactly one is set."""
-
-    api_keys_secret: str | None
-    jwt: JwtPlan | None
-
-
-class GatewayPlan(Part):
-    enabled: bool
-    class_name: str
-    host: str | None
-    tls_secret: str | None
-    internal: bool
-    streaming: bool
-    timeout_s: float | None = Field(description="Whole-response timeout; None renders 0s (unlimited).")
-    stream_idle_timeout_s: float
-    buffer_limit_bytes: int
-    namespace: str = Field("envoy-gateway-system", description="Namespace where the gateway's proxies run.")
-    auth: GatewayAuthPlan | None = None
-    limits: RateLimitPlan | None = None
-
-
-class ObservabilityPlan(Part):
-    enabled: bool
-    prometheus_url: str
-    namespace: str = Field("monitoring", description="Namespace of the Prometheus that scrapes the pods.")
-
-
-class StatePlan(Part):
-    backend: Literal["s3", "local"]
-    bucket: str
-    key_prefix: str
-
-
-class ModelStorePlan(Part):
-    """The bucket that holds weights; each model under `models/<model name>/`."""
-
-    bucket: str
-
-
-class QuotaNeed(Part):
-    """A service quota that the plan needs, counted in vCPUs."""
-
-    family: str
-    market: Literal["on_demand", "spot"]
-    vcpus: int
-    detail: str
 
 
 class DeploymentPlan(Part):

@@ -12,7 +12,9 @@ from inferform import __version__
 from inferform.catalog.price_book import LISTED, PriceBook
 from inferform.catalog.prices import catalog_as_of
 from inferform.errors import InputError, Problem
-from inferform.plan import HOURS_PER_MONTH, DeploymentPlan, ModelStorePlan, StatePlan
+from inferform.plan import DeploymentPlan
+from inferform.plan_cost import HOURS_PER_MONTH
+from inferform.plan_platform import ModelStorePlan, StatePlan
 from inferform.planning.budget import Platforms, exceeded, within
 from inferform.planning.candidates import Option
 from inferform.planning.frame import bucket_name, cloud_plan, gateway_plan, network_zones, observability_plan, quotas, system_pool, zone_problems

@@ -6,15 +6,16 @@ does the model fit) are checked later by `load` and `planner`; this file checks 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Literal
 
 from inferform import names
 from inferform.names import Strict
 from inferform.quantities import GIB, DurationS, SizeBytes
+from inferform.spec_nodes import Capacity, Hardware, NodePool
 from inferform.spec_platform import Cloud, Gateway, Observability, State
+from inferform.spec_scaling import Lifecycle, Scaling
 from pydantic import Field, JsonValue
 
 
@@ -49,13 +50,6 @@ class KvCacheType(StrEnum):
     FP8 = "fp8"
     FP8_E4M3 = "fp8_e4m3"
     FP8_E5M2 = "fp8_e5m2"
-
-
-class Purchase(StrEnum):
-    RESERVED = "reserved"
-    CAPACITY_BLOCK = "capacity_block"
-    ON_DEMAND = "on_demand"
-    SPOT = "spot"
 
 
 class Profile(StrEnum):
@@ -127,152 +121,10 @@ class SecretKey(Strict):
     key: names.SecretField = Field("token", description="Key inside the Secret.")
 
 
-class Hardware(Strict):
-    """Limits on what the planner may buy for a model."""
-
-    device: Literal["auto", "gpu", "cpu"] = Field("auto", description="cpu is for embedding models.")
-    gpus: names.GpuNames = Field((), description="GPU names to choose from; empty means all.", examples=[["H100", "L40S"]])
-    instance_types: names.InstanceTypes = Field((), description="Instance types to choose from; empty means all.", examples=[["p5.48xlarge"]])
-
-
-class NodePool(Strict):
-    """How the nodes of a model's pools are built."""
-
-    kind: Literal["auto", "managed", "self_managed"] = Field(
-        "auto", description="EKS managed node group, or self-managed scaling group (for a reserved + on-demand + spot mix)."
-    )
-    os: Literal["al2023", "bottlerocket"] = Field("al2023", description="Operating system of the node image.")
-    ami_id: names.AmiId | None = Field(None, description="Own node image; a complete NodeConfig is rendered for it.")
-    ami_type: names.AmiType | None = Field(None, description="EKS ami_type; chosen from os when left out.", examples=["AL2023_x86_64_NVIDIA"])
-    efa: bool | Literal["auto"] = Field("auto", description="Elastic Fabric Adapter on every network card; auto turns it on where a replica spans nodes.")
-    placement: Literal["auto", "cluster", "none"] = Field(
-        "auto", description="Cluster placement group; auto: where a replica spans nodes and no reservation decides."
-    )
-    zones: names.Zones = Field((), description="AZ ids of this pool; a coupled pool (EFA or cluster placement) needs exactly one.")
-    root_size: SizeBytes = Field("100Gi", ge=20 * GIB, le=16384 * GIB, description="Root volume.")  # type: ignore[assignment]
-    taint_key: names.TaintKey = Field("nvidia.com/gpu", description="Key of the NoSchedule taint on GPU nodes; every agent that must run there tolerates it.")
-    max_pods: int | None = Field(None, ge=8, le=737, description="Pod limit of a node; the instance type's own when left out.")
-    autoscaled: bool = Field(True, description="False when no node autoscaler owns the size of these pools.")
-
-
-class PurchaseSource(Strict):
-    """One step of an ordered purchase list."""
-
-    kind: Purchase = Field(description="How the nodes are bought.")
-    min_nodes: int = Field(0, ge=0, le=10_000, description="Floor: nodes always bought this way.")
-    max_nodes: int | None = Field(None, ge=0, le=10_000, description="Cap: never more nodes than this from here.")
-    reservation_id: names.ReservationId | None = Field(None, description="Capacity reservation or capacity block id.")
-    zone: names.ZoneId | None = Field(None, description="AZ id of the reservation.", examples=["use2-az3"])
-    ends_at: names.UtcTime | None = Field(None, description="When a capacity block ends (UTC).", examples=["2026-12-24T11:30:00Z"])
-
-    def faults(self) -> Iterator[tuple[str, str]]:
-        if self.kind is Purchase.CAPACITY_BLOCK and not (self.reservation_id and self.zone and self.max_nodes):
-            yield "kind", "a capacity_block needs reservation_id, zone and max_nodes (its instance count)"
-        if self.max_nodes is not None and self.max_nodes < self.min_nodes:
-            yield "max_nodes", f"max_nodes {self.max_nodes} is below min_nodes {self.min_nodes}"
-
-
-PurchaseList = Annotated[tuple[PurchaseSource, ...], Field(min_length=1, max_length=16)]
-
-
-class Capacity(Strict):
-    """How nodes are bought and how many stand by."""
-
-    purchase: Literal["auto"] | PurchaseList = Field("auto", description="auto, or an ordered list: first choice first.")
-    warm_standby: int = Field(0, ge=0, le=16, description="Spare replicas kept loaded beyond the steady need.")
-    min_nodes: int | None = Field(None, ge=0, le=10_000, description="Smallest node count of each pool; planned when left out.")
-    desired_nodes: int | None = Field(None, ge=0, le=10_000, description="Node count at creation; planned when left out.")
-    max_nodes: int | None = Field(None, ge=1, le=10_000, description="Largest node count of each pool; planned when left out.")
-
-    def faults(self) -> Iterator[tuple[str, str]]:
-        low, want, high = self.min_nodes, self.desired_nodes, self.max_nodes
-        known = [(n, v) for n, v in (("min_nodes", low), ("desired_nodes", want), ("max_nodes", high)) if v is not None]
-        for (n1, v1), (n2, v2) in itertools.pairwise(known):
-            if v1 > v2:
-                yield n1, f"{n1} {v1} is above {n2} {v2}; min <= desired <= max"
-
-
 class Budget(Strict):
     """What a deployment may cost."""
 
     usd_per_month: float = Field(gt=0, le=1e9, description="Ceiling for the steady fleet, 730 hours a month.", examples=[12000])
-
-
-class Trigger(Strict):
-    """One scaling signal."""
-
-    signal: Literal["queue", "request_rate", "kv_use", "in_flight_tokens", "ttft_p95", "cpu"] = Field(
-        description="What is measured; request_rate alone holds the count that a steady load needs; cpu only beside another signal."
-    )
-    target: float | None = Field(None, gt=0, description="Threshold per replica; derived from the plan's capacity when left out.")
-
-
-class Fallback(Strict):
-    """What KEDA holds when metrics fail: the running replicas, but not fewer than these."""
-
-    failures: int = Field(3, ge=1, le=100, description="Failed polls before the fallback applies.")
-    replicas: int | None = Field(None, ge=1, le=10_000, description="Fewest replicas to hold; the steady count when left out.")
-
-
-class KedaScaling(Strict):
-    """Scaling by KEDA ScaledObject."""
-
-    triggers: tuple[Trigger, ...] = Field(
-        (Trigger(signal="queue", target=None), Trigger(signal="request_rate", target=None), Trigger(signal="kv_use", target=0.85)),
-        min_length=1,
-        description="Signals; the strongest wins.",
-    )
-    polling_interval: DurationS = Field("15s", ge=1, le=3600, description="How often KEDA reads the signals.")  # type: ignore[assignment]
-    fallback: Fallback = Field(Fallback(), description="Behaviour when the metrics source fails.")
-
-    def faults(self) -> Iterator[tuple[str, str]]:
-        if all(t.signal == "cpu" for t in self.triggers):
-            yield "triggers", "only cpu triggers: KEDA's fallback does not apply to them and cpu says nothing about a GPU model; add queue or request_rate"
-
-
-class HpaScaling(Strict):
-    """Scaling by a plain HorizontalPodAutoscaler on custom metrics."""
-
-    triggers: tuple[Trigger, ...] = Field(
-        (Trigger(signal="queue", target=None), Trigger(signal="request_rate", target=None)), min_length=1, description="Signals; the strongest wins."
-    )
-
-
-class Scaling(Strict):
-    """How replicas follow the load. KEDA unless `hpa` is given; `fixed: true` for none."""
-
-    min: int | None = Field(None, ge=0, le=10_000, description="Fewest replicas; planned when left out.")
-    max: int | None = Field(None, ge=1, le=10_000, description="Most replicas; planned when left out.")
-    idle: int | None = Field(None, description="Replicas when idle; Kubernetes allows only 0, below a min of at least 1.")
-    # Kubernetes holds a stabilization window to one hour.
-    scale_in_delay: DurationS = Field("15m", ge=0, le=3600, description="How long a lower need must last before replicas go.")  # type: ignore[assignment]
-    fixed: bool = Field(False, description="True keeps the steady replica count and renders no scaler.")
-    keda: KedaScaling | None = Field(None, description="Scale with KEDA (the default).")
-    hpa: HpaScaling | None = Field(None, description="Scale with a plain HPA instead.")
-
-    def faults(self) -> Iterator[tuple[str, str]]:
-        if self.keda and self.hpa:
-            yield "hpa", "both keda and hpa are given; one target has exactly one scaler: keep one of the two"
-        if self.fixed and (self.keda or self.hpa):
-            yield "fixed", "fixed: true and a scaler (keda or hpa) contradict each other"
-        if self.idle is not None and self.idle != 0:
-            yield "idle", f"idle {self.idle} cannot be held: an idle count is only possible as 0; drop idle and set min to the always-on count"
-        if self.idle == 0 and self.min == 0:
-            yield "idle", "idle 0 needs min >= 1; with min 0 leave idle out"
-        if self.hpa and (self.idle == 0 or self.min == 0):
-            yield "hpa", "an HPA does not scale to zero; use keda, or min 1 without idle"
-        if self.min is not None and self.max is not None and self.min > self.max:
-            yield "min", f"min {self.min} is above max {self.max}"
-        held = self.keda.fallback.replicas if self.keda else None
-        if held is not None and not (self.min or 0) <= held <= (self.max if self.max is not None else held):
-            yield "keda", f"fallback.replicas {held} is outside min {self.min} to max {self.max}"
-
-
-class Lifecycle(Strict):
-    """How replicas start and stop."""
-
-    pre_stop: DurationS = Field("15s", ge=0, le=3600, description="Pause before the stop signal, so that routing stops first.")  # type: ignore[assignment]
-    grace: DurationS | None = Field(None, ge=1, le=86400, description="Termination grace; derived from the longest generation when left out.")
 
 
 class ModelSpec(Strict):

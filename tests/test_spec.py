@@ -9,7 +9,8 @@ from inferform.errors import InputError, Problem
 from inferform.load import load_spec
 from inferform.load_fields import parts
 from inferform.names import WANTS
-from inferform.spec import DeploymentSpec, HpaScaling, KedaScaling, Scaling
+from inferform.spec import DeploymentSpec
+from inferform.spec_scaling import HpaScaling, KedaScaling, Scaling
 from pydantic import BaseModel
 from specs import MINIMAL, with_model, write
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from inferform.cli.formats.table import bullets, pairs, table
-from inferform.plan import Count, DeploymentPlan, ModelPlan, PoolPlan
+from inferform.plan import DeploymentPlan, ModelPlan, PoolPlan
+from inferform.plan_nodes import Count
 from inferform.quantities import format_bytes
 
 _MOST_REJECTED = 6

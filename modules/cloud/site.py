@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from inferform.cloud.api import Api
-from inferform.plan import DeploymentPlan, PoolPlan, PurchasePart
+from inferform.plan import DeploymentPlan, PoolPlan
+from inferform.plan_nodes import PurchasePart
 
 T = TypeVar("T")
 

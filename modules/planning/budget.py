@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from inferform.errors import Problem
-from inferform.plan import HOURS_PER_MONTH
+from inferform.plan_cost import HOURS_PER_MONTH
 from inferform.planning.candidates import find, option
 from inferform.planning.infeasible import priced
 from inferform.planning.levers import inside

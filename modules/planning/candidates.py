@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from inferform.catalog.types import Instance
 from inferform.errors import Problem
-from inferform.plan import PurchasePart
+from inferform.plan_nodes import PurchasePart
 from inferform.planning.fleet import Counted, count
 from inferform.planning.loading import checkpoint_bytes
 from inferform.planning.money import disk_usd_per_hour

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inferform.plan import HOURS_PER_MONTH, ModelPlan, PoolPlan, Rejected
+from inferform.plan import ModelPlan, PoolPlan, Rejected
+from inferform.plan_cost import HOURS_PER_MONTH
 from inferform.planning.levers import cheaper
 from inferform.planning.models import Variant
 from inferform.planning.prepare import Prepared

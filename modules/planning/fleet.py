@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inferform.plan import Count
+from inferform.plan_nodes import Count
 from inferform.sizing.search import Fleet
-from inferform.spec import Capacity, Scaling
+from inferform.spec_nodes import Capacity
+from inferform.spec_scaling import Scaling
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,18 +8,9 @@ from collections.abc import Sequence
 from inferform.catalog.instances import find_instance, quota_family
 from inferform.catalog.price_book import PriceBook
 from inferform.errors import InputError, Problem
-from inferform.plan import (
-    CloudPlan,
-    Count,
-    GatewayAuthPlan,
-    GatewayPlan,
-    JwtPlan,
-    ModelPlan,
-    ObservabilityPlan,
-    QuotaNeed,
-    RateLimitPlan,
-    SystemPool,
-)
+from inferform.plan import ModelPlan
+from inferform.plan_nodes import Count
+from inferform.plan_platform import CloudPlan, GatewayAuthPlan, GatewayPlan, JwtPlan, ObservabilityPlan, QuotaNeed, RateLimitPlan, SystemPool
 from inferform.planning.nodes import EKS_EXCLUDED_ZONES, home_zones, region_zones
 from inferform.spec import DeploymentSpec
 from inferform.spec_platform import Gateway

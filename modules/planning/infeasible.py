@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inferform.errors import Problem
-from inferform.plan import HOURS_PER_MONTH
+from inferform.plan_cost import HOURS_PER_MONTH
 from inferform.planning.candidates import option
 from inferform.planning.levers import possible
 from inferform.planning.prepare import Prepared

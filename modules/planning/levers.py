@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from inferform.catalog.instances import cpu_instances, gpu_instances
-from inferform.plan import HOURS_PER_MONTH
+from inferform.plan_cost import HOURS_PER_MONTH
 from inferform.planning.candidates import Option, find, option
 from inferform.planning.nodes import Site
 from inferform.planning.prepare import Prepared, quality_floor
@@ -15,7 +15,8 @@ from inferform.planning.purchase import Market
 from inferform.sizing.layouts import planned
 from inferform.sizing.precision import accuracy_class, at_least
 from inferform.sizing.search import Dropped
-from inferform.spec import Capacity, Purchase, PurchaseSource, Quantization
+from inferform.spec import Quantization
+from inferform.spec_nodes import Capacity, Purchase, PurchaseSource
 
 # How far an objective is moved to see what it costs.
 _LOOSER = 1.5

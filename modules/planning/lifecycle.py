@@ -6,8 +6,9 @@ import math
 
 from inferform.engines import Engine
 from inferform.errors import Problem
-from inferform.plan import Count, LifecyclePlan
-from inferform.spec import Lifecycle
+from inferform.plan_nodes import Count
+from inferform.plan_scaling import LifecyclePlan
+from inferform.spec_scaling import Lifecycle
 
 STARTUP_PERIOD_S = 10
 # Ten minutes: pulling an image of this size on a new node alone takes minutes.

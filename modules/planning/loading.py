@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inferform.catalog.types import Instance, Model
-from inferform.plan import LoadPlan
+from inferform.plan_nodes import LoadPlan
 from inferform.sizing.roofline import WEIGHT_BYTES
 
 # Parallel range requests from S3 fill most of a network card; beyond this the client, not the card, is the limit.

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from inferform.errors import InputError, Problem
-from inferform.plan import HOURS_PER_MONTH, ModelPlan, PoolPlan, SecretRef
+from inferform.plan import ModelPlan, PoolPlan, SecretRef
+from inferform.plan_cost import HOURS_PER_MONTH
 from inferform.planning.candidates import Option, find, option
 from inferform.planning.infeasible import nothing_fits
 from inferform.planning.pools import Pool, longest_output, plan_pool

@@ -9,7 +9,9 @@ from typing import Literal
 from inferform.catalog.platform_prices import PlatformPrice, in_extended_support, kubernetes_versions
 from inferform.catalog.price_book import PriceBook
 from inferform.catalog.prices import catalog_as_of
-from inferform.plan import HOURS_PER_MONTH, CostPlan, ModelCost, ModelPlan, PlatformCost, PoolPlan, SystemPool
+from inferform.plan import ModelPlan, PoolPlan
+from inferform.plan_cost import HOURS_PER_MONTH, CostPlan, ModelCost, PlatformCost
+from inferform.plan_platform import SystemPool
 from inferform.quantities import GIB
 from inferform.spec import DeploymentSpec, Workload
 

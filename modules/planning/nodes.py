@@ -9,8 +9,8 @@ from typing import Literal, cast
 from inferform.catalog.instances import cpu_instances, efa_layout, find_instance, gpu_instances, offered_regions, offering_known, quota_family, zones
 from inferform.catalog.types import Instance
 from inferform.errors import Problem
-from inferform.plan import Count, EfaPlan, NodesPlan, PurchasePart
-from inferform.spec import NodePool
+from inferform.plan_nodes import Count, EfaPlan, NodesPlan, PurchasePart
+from inferform.spec_nodes import NodePool
 
 # EKS takes no cluster subnets in these zones. Source: EKS user guide, VPC and subnet requirements (awsdocs/amazon-eks-user-guide,
 # latest/ug/networking/network-reqs.adoc at 101184e; read 2026-12-01).

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inferform.errors import Problem
-from inferform.plan import Count, LoadPlan, Percentiles, PoolPlan
+from inferform.plan import Percentiles, PoolPlan
+from inferform.plan_nodes import Count, LoadPlan
 from inferform.planning.candidates import Option
 from inferform.planning.lifecycle import drain_s, plan_lifecycle
 from inferform.planning.loading import checkpoint_bytes, load_plan

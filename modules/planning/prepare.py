@@ -21,7 +21,9 @@ from inferform.sizing.precision import WEIGHTS, Accuracy, accuracy_class, at_lea
 from inferform.sizing.queueing import Lengths
 from inferform.sizing.search import Degrees
 from inferform.sizing.workload import EMBED_TTFT_P95_S, PROFILES, Demand, context_length
-from inferform.spec import Capacity, DeploymentSpec, ModelSpec, Parallelism, Quantization, Scaling
+from inferform.spec import DeploymentSpec, ModelSpec, Parallelism, Quantization
+from inferform.spec_nodes import Capacity
+from inferform.spec_scaling import Scaling
 
 # Planned allocation is at most 90 % of a GPU (requirements A1), whatever the engine's own default.
 UTILIZATION = 0.90

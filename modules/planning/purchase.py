@@ -10,8 +10,8 @@ from inferform.catalog.instances import cpu_instances, gpu_instances
 from inferform.catalog.price_book import LISTED, PriceBook
 from inferform.catalog.types import Instance, Price
 from inferform.errors import Problem
-from inferform.plan import Count, PurchasePart
-from inferform.spec import Capacity, Purchase, PurchaseSource
+from inferform.plan_nodes import Count, PurchasePart
+from inferform.spec_nodes import Capacity, Purchase, PurchaseSource
 
 # Interchangeable types make a spot pool deeper; more than this adds little and makes the bill hard to read.
 _ALTERNATES = 2

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from inferform.plan import HOURS_PER_MONTH, Rejected
+from inferform.plan import Rejected
+from inferform.plan_cost import HOURS_PER_MONTH
 from inferform.planning.candidates import Option
 from inferform.planning.prepare import Prepared
 from inferform.sizing.cpu import SOURCE, VENDOR

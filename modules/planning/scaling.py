@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 from inferform.errors import Problem
-from inferform.plan import Count, LoadPlan, ScalingPlan, TriggerPlan
+from inferform.plan_nodes import Count, LoadPlan
+from inferform.plan_scaling import ScalingPlan, TriggerPlan
 from inferform.sizing.layouts import Fit
 from inferform.sizing.workload import Demand
-from inferform.spec import KedaScaling, Scaling, Trigger
+from inferform.spec_scaling import KedaScaling, Scaling, Trigger
 
 SCALE_UP_WINDOW_S = 30
 SCALE_DOWN_PERIOD_S = 120

@@ -10,7 +10,8 @@ import math
 from typing import Any
 
 from inferform.engines import find_engine
-from inferform.plan import DeploymentPlan, GatewayPlan, ModelPlan, RateLimitPlan
+from inferform.plan import DeploymentPlan, ModelPlan
+from inferform.plan_platform import GatewayPlan, RateLimitPlan
 from inferform.quantities import kubernetes_bytes
 from inferform.render import naming
 from inferform.render.quantities import duration, seconds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from inferform.engines import Signal, find_engine
-from inferform.plan import TriggerPlan
+from inferform.plan_scaling import TriggerPlan
 from inferform.render import queries
 from inferform.render.naming import Workload, short_hash
 from inferform.render.quantities import quantity

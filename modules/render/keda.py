@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from inferform.plan import DeploymentPlan, TriggerPlan
+from inferform.plan import DeploymentPlan
+from inferform.plan_scaling import TriggerPlan
 from inferform.render import queries
 from inferform.render.naming import Workload, workloads
 from inferform.render.quantities import number

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from inferform.plan import DeploymentPlan, TriggerPlan
+from inferform.plan import DeploymentPlan
+from inferform.plan_scaling import TriggerPlan
 from inferform.render import naming, queries
 from inferform.render.graph import adapter_name
 from inferform.render.hpa import adapter_rules, hpa_metric

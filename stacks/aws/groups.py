@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from inferform.errors import InputError, Problem
 from inferform.labels import TAINT_VALUE, node_labels
-from inferform.plan import Count, DeploymentPlan, NodesPlan, PoolPlan, PurchasePart
+from inferform.plan import DeploymentPlan, PoolPlan
+from inferform.plan_nodes import Count, NodesPlan, PurchasePart
 
 # SSM parameters of the newest image, by EKS ami_type. Source: EKS user guide, "Retrieve recommended Amazon Linux AMI IDs", and
 # bottlerocket-os/bottlerocket QUICKSTART-EKS.md (read 2026-12-01).

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from inferform.plan import EfaPlan
+from inferform.plan_nodes import EfaPlan
 from inferform.stacks.aws.account import bounded, tags
 from inferform.stacks.resource import Handle, Stack
 from inferform.stacks.values import Ref, Value

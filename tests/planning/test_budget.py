@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from inferform.errors import InputError
-from inferform.plan import HOURS_PER_MONTH, DeploymentPlan
+from inferform.plan import DeploymentPlan
+from inferform.plan_cost import HOURS_PER_MONTH
 
 from tests.planning.specs import LARGE, model, plan
 

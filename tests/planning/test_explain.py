@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from inferform.plan import HOURS_PER_MONTH
+from inferform.plan_cost import HOURS_PER_MONTH
 from inferform.planner import Explanation, explain
 
 from tests.planning.specs import LARGE, SMALL, model, plan, spec

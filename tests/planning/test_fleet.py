@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from inferform.plan import Count
+from inferform.plan_nodes import Count
 from inferform.planning.fleet import Counted, Limits, count
 from inferform.sizing.search import Fleet
-from inferform.spec import Capacity, Scaling
+from inferform.spec_nodes import Capacity
+from inferform.spec_scaling import Scaling
 
 FLEET = Fleet((2, 4, 8), (2, 4, 8))
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from inferform.catalog.instances import find_instance, zones
 from inferform.errors import InputError
-from inferform.plan import DeploymentPlan, NodesPlan
+from inferform.plan import DeploymentPlan
+from inferform.plan_nodes import NodesPlan
 from inferform.planning.nodes import EKS_EXCLUDED_ZONES, offered_zones
 
 from tests.planning.specs import LARGE, model, plan

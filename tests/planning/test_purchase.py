@@ -8,7 +8,7 @@ import pytest
 from inferform.catalog.instances import find_instance
 from inferform.errors import InputError
 from inferform.planning.purchase import Market, alternates
-from inferform.spec import Capacity
+from inferform.spec_nodes import Capacity
 
 from tests.planning.specs import model, plan
 

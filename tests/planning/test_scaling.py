@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from inferform.errors import InputError
-from inferform.plan import ScalingPlan
+from inferform.plan_scaling import ScalingPlan
 
 from tests.planning.specs import model, plan
 

@@ -9,7 +9,7 @@ from typing import Any
 from inferform.cloud.check import Answer, Check, listed
 from inferform.cloud.facts import PRICE_LIST_REGION
 from inferform.cloud.site import Site
-from inferform.plan import HOURS_PER_MONTH
+from inferform.plan_cost import HOURS_PER_MONTH
 
 # AWS scores the chance from 1 to 10; it gives low scores to fewer than three types. Source: EC2 user guide, "Spot placement score"
 # (read 2026-12-01).

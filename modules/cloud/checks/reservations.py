@@ -10,7 +10,7 @@ from typing import Any
 from inferform.cloud.api import CallFailedError
 from inferform.cloud.check import Answer, Check, shell
 from inferform.cloud.site import Group, Site
-from inferform.plan import PurchasePart
+from inferform.plan_nodes import PurchasePart
 
 _KINDS = {"capacity_block": "capacity-block", "reserved": "default"}
 _COMING = ("pending", "scheduled", "assessing", "delayed", "payment-pending")

@@ -1,0 +1,78 @@
+"""The parts of a plan about nodes: how they are built, bought, and how long a replica needs to start on them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from inferform.plan_cost import Part
+from pydantic import Field
+
+# FC-14: one taint, used by node groups, daemonsets and serving pods alike.
+GPU_TAINT_KEY = "nvidia.com/gpu"
+
+
+class Count(Part):
+    """Fewest, steady and most of something."""
+
+    min: int
+    steady: int
+    max: int
+
+
+class LoadPlan(Part):
+    """Cold start of one replica in seconds, and where the weights come from."""
+
+    weights_bytes: int
+    bandwidth_bytes_per_s: float
+    download_s: float
+    load_s: float
+    warmup_s: float
+    total_s: float
+
+
+class PurchasePart(Part):
+    """Nodes of a pool bought one way. `usd_per_hour` is for one node; its date and source are stated."""
+
+    kind: Literal["reserved", "capacity_block", "on_demand", "spot"]
+    instance_types: tuple[str, ...]
+    nodes: Count
+    usd_per_hour: float
+    price_as_of: str
+    price_source: str
+    reservation_id: str | None = None
+    zone: str | None = None
+    ends_at: str | None = None
+
+
+class EfaPlan(Part):
+    """Elastic Fabric Adapter wiring: one interface per card; card 0 is device 0, every other card device 1."""
+
+    network_cards: int
+    interfaces: int
+    interface_type_first: Literal["efa"] = "efa"
+    interface_type_rest: Literal["efa", "efa-only"] = "efa-only"
+
+
+class NodesPlan(Part):
+    """How the nodes of one pool are built."""
+
+    kind: Literal["managed", "self_managed"]
+    os: Literal["al2023", "bottlerocket"]
+    ami_id: str | None
+    ami_type: str | None
+    autoscaled: bool
+    zones: tuple[str, ...] = Field(description="AZ ids; exactly one for a coupled pool.")
+    coupled: bool = Field(description="Replicas span nodes, so the pool lives in one AZ.")
+    placement_group: bool
+    efa: EfaPlan | None
+    vcpus: int
+    memory_bytes: int
+    gpus_per_node: int
+    local_nvme_count: int
+    local_nvme_bytes: int
+    root_volume_bytes: int
+    ephemeral_storage_bytes: int = Field(description="RAID0 of the local disks where there are any, else the root volume.")
+    max_pods: int
+    taint_key: str = GPU_TAINT_KEY
+    quota_family: Literal["P", "G and VT", "Standard"]
+    quota_vcpus: int = Field(description="vCPUs that the quota must allow at the maximum node count.")
