@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from inferform.cli.options import Env, Spec
+from inferform.cli.options import Calibration, Env, Spec
 from inferform.cli.output import Output
 from inferform.cli.sized import Prices
 
@@ -14,6 +15,7 @@ EXAMPLES = (
     "inferform size deployment.yaml",
     "inferform size deployment.yaml --env prod --format json > plan.json",
     "inferform size deployment.yaml --explain --plot latency.svg",
+    "inferform size deployment.yaml --calibration own.json",
 )
 
 
@@ -23,6 +25,7 @@ def run(
     *,
     env: Env = None,
     prices: Prices = None,
+    calibration: Calibration = None,
     explain: Annotated[bool, typer.Option("--explain", help="Tell the decision: second best, what fell and why, what would be cheaper.")] = False,
     plot: Annotated[
         Path | None,
@@ -39,6 +42,8 @@ def run(
     from inferform.load import load_spec
 
     loaded = load_spec(spec, env)
+    if calibration is not None:
+        loaded = replace(loaded, spec=loaded.spec.model_copy(update={"calibration": str(calibration.absolute())}))
     if not explain and plot is None:
         plan = sized(out, loaded, prices)
         out.result(plan, lambda: plan_text(plan))

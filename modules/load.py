@@ -279,7 +279,8 @@ def _build(read: _Read, environment: str | None) -> tuple[LoadedSpec | None, lis
     folder = Path() if read.path == STDIN else Path(read.path).parent
     models = {key: _with_config_path(model, folder) for key, model in spec.models.items()}
     # The overlays are merged in; without them one environment's spec does not change when another's overlay does.
-    spec = spec.model_copy(update={"environments": {}, "models": models})
+    calibration = spec.calibration and _from_folder(spec.calibration, folder)
+    spec = spec.model_copy(update={"environments": {}, "models": models, "calibration": calibration})
     return LoadedSpec(spec, name, read.path, lines, written_in, tuple(read.overlays)), []
 
 
@@ -288,5 +289,9 @@ def _with_config_path(model: ModelSpec, folder: Path) -> ModelSpec:
     source = model.source
     if Path(source).is_absolute() or not (source.startswith(("./", "../")) or source.endswith(".json")):
         return model
+    return model.model_copy(update={"source": _from_folder(source, folder)})
+
+
+def _from_folder(path: str, folder: Path) -> str:
     # Not resolve(): a link stays the path that the user wrote, and a loop of links is for the reader of the file to report.
-    return model.model_copy(update={"source": os.path.abspath(folder / source)})  # noqa: PTH100
+    return os.path.abspath(folder / path)  # noqa: PTH100

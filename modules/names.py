@@ -41,6 +41,9 @@ TaintKey = Annotated[
 ]
 ReservationId = Annotated[str, _text(r"^cr-[0-9a-f]{8,17}$", "a capacity reservation id such as cr-0123456789abcdef0")]
 UtcTime = Annotated[str, _text(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?Z$", "a time in UTC such as 2026-12-24T11:30:00Z")]
+ClockTime = Annotated[str, _text(r"^([01][0-9]|2[0-3]):[0-5][0-9]$", 'a time of day in quotes, such as "07:30"', 5)]
+ClockEnd = Annotated[str, _text(r"^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$", 'a time of day in quotes, such as "19:00", or "24:00"', 5)]
+TimeZone = Annotated[str, _text(r"^[A-Za-z]+([/_+-][A-Za-z0-9]+)*$", "an IANA time zone such as Europe/Berlin", 64)]
 EngineVersion = Annotated[str, _text(r"^[0-9]+\.[0-9]+(\.[0-9]+)?([.-]?(post|rc)[0-9]+)?$", 'a version in quotes, such as "0.33.0"', 32)]
 Image = Annotated[
     str,

@@ -12,6 +12,7 @@ from inferform.plan_cost import CostPlan, Part
 from inferform.plan_nodes import Count, LoadPlan, NodesPlan, PurchasePart
 from inferform.plan_platform import CloudPlan, GatewayPlan, ModelStorePlan, ObservabilityPlan, QuotaNeed, StatePlan
 from inferform.plan_scaling import LifecyclePlan, ScalingPlan
+from inferform.plan_schedule import SchedulePlan
 from pydantic import Field
 
 
@@ -82,6 +83,7 @@ class PoolPlan(Part):
     lifecycle: LifecyclePlan
     scaling: ScalingPlan
     pod: PodPlan
+    schedule: SchedulePlan | None = Field(None, description="What stands ready for known traffic; None without a schedule.")
 
 
 class Rejected(Part):

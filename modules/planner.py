@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inferform import __version__
@@ -22,6 +23,7 @@ from inferform.planning.models import Variant, first_variant, later_variants, pl
 from inferform.planning.money import cost_plan, platform, support_warnings
 from inferform.planning.nodes import pool_zones
 from inferform.planning.prepare import Prepared, prepare
+from inferform.sizing.corrections import NO_RUNS, OwnRuns, read_corrections
 from inferform.spec import DeploymentSpec
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ class Explanation:
 def size(spec: DeploymentSpec, environment: str = "default", prices: PriceBook = LISTED) -> DeploymentPlan:
     """The cheapest plan, by these prices, that carries every model's load inside its objectives and the budget.
 
+    Own runs that the spec names (`calibration`) correct latency and throughput of what they measured.
+
     Raises: InputError with every problem; when nothing meets objectives and budget it names what binds (memory, TTFT, TPOT,
     budget, offering, counts) and the nearest relaxations with their price.
     """
@@ -53,7 +57,8 @@ def explain(spec: DeploymentSpec, environment: str = "default", prices: PriceBoo
 
 
 def _plan(spec: DeploymentSpec, environment: str, prices: PriceBook) -> tuple[DeploymentPlan, list[tuple[Prepared, Variant]]]:
-    prepared = _each(sorted(spec.models), lambda name: prepare(name, spec.models[name], spec, prices))
+    own_runs = _own_runs(spec)
+    prepared = _each(sorted(spec.models), lambda name: prepare(name, spec.models[name], spec, prices, own_runs))
     system = system_pool(spec.cloud.region, prices)
 
     def around(variants: Iterable[Variant]) -> float:
@@ -85,9 +90,35 @@ def _plan(spec: DeploymentSpec, environment: str, prices: PriceBook) -> tuple[De
 
 
 def spec_digest(spec: DeploymentSpec) -> str:
-    """SHA-256 of the merged spec as canonical JSON."""
-    text = json.dumps(spec.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    """SHA-256 of the merged spec as canonical JSON; files that it names count by their content, so that a checkout's place does not."""
+    data = spec.model_dump(mode="json")
+    for model in data["models"].values():
+        model["source"] = _by_content(model["source"])
+    if data["calibration"] is not None:
+        data["calibration"] = _by_content(data["calibration"])
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _by_content(name: str) -> str:
+    """The digest of the file of this name; the name itself where it is of none."""
+    path = Path(name)
+    if not path.is_absolute():
+        return name
+    file = path / "config.json" if path.is_dir() else path
+    return f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}" if file.is_file() else name
+
+
+def _own_runs(spec: DeploymentSpec) -> OwnRuns:
+    if spec.calibration is None:
+        return NO_RUNS
+    try:
+        return read_corrections(Path(spec.calibration)).own_runs()
+    except InputError as err:
+        told = (f"{p.field}: {p.message}" if p.field else p.message for p in err.problems)
+        raise InputError(
+            Problem(text, field="calibration", value=spec.calibration, fix="write it with inferform calibrate --out FILE") for text in told
+        ) from err
 
 
 def _each(names: Sequence[str], work: Callable[[str], Prepared]) -> list[Prepared]:

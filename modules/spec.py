@@ -16,6 +16,7 @@ from inferform.quantities import GIB, DurationS, SizeBytes
 from inferform.spec_nodes import Capacity, Hardware, NodePool
 from inferform.spec_platform import Cloud, Gateway, Observability, State
 from inferform.spec_scaling import Lifecycle, Scaling
+from inferform.spec_schedule import Schedule
 from pydantic import Field, JsonValue
 
 
@@ -82,8 +83,12 @@ class Workload(Strict):
     output_tokens: TokenLengths = Field(TokenLengths(mean=1, p95=1), description="Generated lengths; leave out for embedding models.")
     shared_prefix_tokens: int = Field(0, ge=0, description="Leading prompt tokens that requests have in common, so that the prefix cache can serve them.")
     burst: float = Field(1.0, ge=1, le=100, description="Short-term peak as a multiple of peak_rps; the burst fleet carries the rest.", examples=[2.0])
+    schedule: Schedule | None = Field(None, description="Hours of the week in which traffic is known to come; replicas and nodes stand ready for them.")
 
     def faults(self) -> Iterator[tuple[str, str]]:
+        over = [name for name, window in (self.schedule.windows.items() if self.schedule else ()) if window.share > max(1.0, self.burst)]
+        if over:
+            yield "schedule", f"the share of {', '.join(over)} is above burst {self.burst:g}; raise burst or peak_rps"
         if self.shared_prefix_tokens >= self.input_tokens.mean and self.shared_prefix_tokens:
             yield "shared_prefix_tokens", f"shared_prefix_tokens {self.shared_prefix_tokens} must be below input_tokens.mean {self.input_tokens.mean}"
 
@@ -192,6 +197,13 @@ class DeploymentSpec(Strict):
     budget: Budget | None = Field(None, description="What the deployment may cost.")
     gateway: Gateway = Field(Gateway(), description="How clients reach it.")
     scaling: Scaling = Field(Scaling(), description="How replicas follow load.")
+    calibration: str | None = Field(
+        None,
+        min_length=1,
+        max_length=512,
+        description="Correction file by own runs, from inferform calibrate; a path from the spec's folder.",
+        examples=["own.json"],
+    )
     observability: Observability = Field(Observability(), description="Metrics and alerts.")
     state: State = Field(State(), description="Terraform state.")
     protected: bool = Field(False, description="Destroy asks for the typed name.")

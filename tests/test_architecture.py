@@ -13,8 +13,9 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = {"modules": "inferform", "cli": "inferform.cli", "stacks": "inferform.stacks", "templates": "inferform.templates", "policies": "inferform.policies"}
 
 # The plan and the spec lie in several files; who may read one may read all.
-PLAN = {"inferform.plan", "inferform.plan_cost", "inferform.plan_nodes", "inferform.plan_platform", "inferform.plan_scaling"}
-SPEC = {"inferform.spec", "inferform.spec_nodes", "inferform.spec_platform", "inferform.spec_scaling"}
+PLAN, SPEC = (
+    {f"inferform.{path.stem}" for path in (ROOT / "modules").glob(f"{name}*.py") if path.stem == name or "_" in path.stem} for name in ("plan", "spec")
+)
 READERS = {"inferform.errors", *PLAN}
 
 # For each part: the parts of ours that it may import. A part is the longest matching prefix.
@@ -24,7 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "inferform.labels": set(),
     "inferform.names": set(),
     **dict.fromkeys(PLAN, READERS),
-    **dict.fromkeys(SPEC, {"inferform.quantities", "inferform.names", *SPEC}),
+    **{key: {"inferform.quantities", "inferform.names", *SPEC} for key in SPEC},
     "inferform.catalog": {"inferform.errors", "inferform.catalog"},
     "inferform.sizing": {*READERS, "inferform.quantities", "inferform.catalog", "inferform.sizing"},
     "inferform.cloud": {*READERS, "inferform.cloud"},

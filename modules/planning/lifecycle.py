@@ -14,7 +14,7 @@ STARTUP_PERIOD_S = 10
 # Ten minutes: pulling an image of this size on a new node alone takes minutes.
 STARTUP_FLOOR = 60
 # Time for a node to be bought, to boot and to pull the image, before the probe's own budget starts.
-_NODE_READY_S = 600
+NODE_READY_S = 600
 _GRACE_MARGIN_S = 10
 _COMMON_GRACE_S = 30
 
@@ -51,7 +51,7 @@ def plan_lifecycle(
         replicas=replicas.steady, spare_replicas=(nodes.max // nodes_per_replica) * replicas_per_node - replicas.steady
     )
     return LifecyclePlan(
-        startup_failure_threshold=threshold, startup_period_s=STARTUP_PERIOD_S, progress_deadline_s=threshold * STARTUP_PERIOD_S + _NODE_READY_S,
+        startup_failure_threshold=threshold, startup_period_s=STARTUP_PERIOD_S, progress_deadline_s=threshold * STARTUP_PERIOD_S + NODE_READY_S,
         pre_stop_s=pre_stop, shutdown_timeout_s=drain if engine.accepts("--shutdown-timeout", version) else None, grace_s=grace, strategy=strategy,
         max_surge=surge, max_unavailable=unavailable, rollout_interrupts=interrupts,
     )  # fmt: skip

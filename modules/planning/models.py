@@ -15,6 +15,7 @@ from inferform.planning.pools import Pool, longest_output, plan_pool
 from inferform.planning.prepare import Prepared
 from inferform.planning.reasons import rejected, why
 from inferform.planning.split import LEAST_REPLICAS, LEAST_SAVING, ROLES, best_split, hand_over_s, may_split
+from inferform.sizing.corrections import NOT_MEASURED
 from inferform.sizing.layouts import prompt_share
 from inferform.sizing.precision import check_precision
 from inferform.sizing.queueing import Latency
@@ -124,7 +125,7 @@ def plan_model(prepared: Prepared, variant: Variant, problems: list[Problem], wa
     spec, demand, model = prepared.spec, prepared.demand, prepared.model
     token = spec.hf_token_secret
     return ModelPlan(
-        source=spec.source, served_name=prepared.name, architecture=model.architecture, task=prepared.task, engine=prepared.settings.engine.name,
+        source=prepared.source, served_name=prepared.name, architecture=model.architecture, task=prepared.task, engine=prepared.settings.engine.name,
         engine_version=prepared.settings.version, image=prepared.settings.image, weights=cut.weights,
         checkpoint_quantized=cut.weights not in {"bf16", "fp16"} and not prepared.online(cut.weights), kv_cache=spec.kv_cache.value,
         prefix_caching=prepared.engine.prefix_caching, chunked_prefill=prepared.engine.chunked_prefill, enforce_eager=spec.enforce_eager,
@@ -199,11 +200,13 @@ def _warnings(prepared: Prepared, variant: Variant, pools: dict[str, Pool]) -> l
             found += [f"{where}: {text}" for text in checked.warnings]
         if cut.weights not in {"bf16", "fp16", prepared.published} and not prepared.online(cut.weights):
             found.append(
-                f"{where}: {prepared.spec.source} is published in {prepared.published}; put a checkpoint quantized to {cut.weights} into the model store, or name one as source, "
+                f"{where}: {prepared.source} is published in {prepared.published}; put a checkpoint quantized to {cut.weights} into the model store, or name one as source, "
                 "and check its quality on your prompts first"
             )
         if cut.link == "pcie" and cut.tp > 1:
             found.append(f"{where}: TP {cut.tp} over PCIe as asked; its all-reduce costs more than it saves unless a GPU cannot hold the model")
+        if pool.gpu is not None and prepared.engine.own_runs.scales and opt.choice.fit.behaviour.scale == NOT_MEASURED:
+            found.append(f"{where}: no own run measured {cut}; its latencies are those of the step model alone")
         found += _robustness(prepared, where, pool)
         found += [
             f"{where}: {text}"

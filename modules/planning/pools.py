@@ -14,6 +14,7 @@ from inferform.planning.nodes import plan_nodes
 from inferform.planning.pod import plan_pod
 from inferform.planning.prepare import Prepared
 from inferform.planning.scaling import plan_scaling
+from inferform.planning.schedule import plan_schedule
 from inferform.sizing.layouts import planned
 from inferform.sizing.queueing import Latency, Point
 from inferform.sizing.workload import Demand
@@ -59,6 +60,11 @@ def plan_pool(prepared: Prepared, demand: Demand, option: Option, role: str, *, 
         prepared.field, prepared.spec, instance, gpus=gpus, pods_per_replica=fleet.nodes_per_replica, pods_per_node=fleet.replicas_per_node,
         max_pods=infrastructure.max_pods, weights_bytes=downloaded, ephemeral_bytes=infrastructure.ephemeral_storage_bytes, problems=problems,
     )  # fmt: skip
+    schedule = plan_schedule(
+        f"{prepared.field}.workload.schedule", prepared.spec.workload.schedule, scaler=scaling.kind, replicas=counted.replicas, nodes=nodes,
+        standby=prepared.limits.capacity.warm_standby, load=load, nodes_per_replica=fleet.nodes_per_replica, replicas_per_node=fleet.replicas_per_node,
+        problems=problems,
+    )  # fmt: skip
     best = fit.best
     plan = PoolPlan(
         role=role, instance_type=instance.name, gpu=cut.gpu.name if instance.gpu else None, gpu_memory_bytes=fit.memory.device_memory_bytes if instance.gpu else 0,
@@ -68,6 +74,7 @@ def plan_pool(prepared: Prepared, demand: Demand, option: Option, role: str, *, 
         kv_cache_tokens=fit.memory.kv_cache_tokens, ttft_ms=milliseconds(shown_ttft), tpot_ms=milliseconds(shown_tpot),
         requests_per_s=round(choice.rate, 4), output_tokens_per_s=round(choice.rate * demand.output.mean, 2), concurrency=round(best.concurrency * choice.dp, 2),
         memory=fit.memory, purchase=option.parts, infrastructure=infrastructure, lifecycle=lifecycle, scaling=scaling, pod=pod,
+        schedule=schedule,
     )  # fmt: skip
     return Pool(plan, point, load)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from inferform.catalog.gpus import find_gpu
 from inferform.catalog.instances import cpu_instances, find_instance, gpu_instances
@@ -14,6 +15,7 @@ from inferform.planning.fleet import Limits
 from inferform.planning.nodes import Site
 from inferform.planning.purchase import Market
 from inferform.planning.settings import Settings, settle
+from inferform.sizing.corrections import NO_RUNS, OwnRuns
 from inferform.sizing.layouts import Engine
 from inferform.sizing.memory import own_weights
 from inferform.sizing.parallelism import check_parallelism
@@ -58,6 +60,12 @@ class Prepared:
         """Where the spec says so."""
         return f"models.{self.name}"
 
+    @property
+    def source(self) -> str:
+        """What the spec names; of a path the end, since where a checkout lies is no part of a plan."""
+        path = Path(self.spec.source)
+        return f"./{path.parent.name}/{path.name}" if path.is_absolute() else self.spec.source
+
     def demand_of(self, role: str) -> Demand:
         """What a pool of that role is asked: the whole, or the prompts or answers of a split model."""
         return replace(self.demand, role="prefill") if role == "prefill" else replace(self.demand, role="decode") if role == "decode" else self.demand
@@ -76,7 +84,7 @@ class Prepared:
         return own_weights(self.model)
 
 
-def prepare(name: str, spec: ModelSpec, deployment: DeploymentSpec, book: PriceBook = LISTED) -> Prepared:
+def prepare(name: str, spec: ModelSpec, deployment: DeploymentSpec, book: PriceBook = LISTED, own_runs: OwnRuns = NO_RUNS) -> Prepared:
     """One model, ready for the search. Raises: InputError with every problem that needs no search to be seen."""
     field = f"models.{name}"
     model = _model(spec, field)
@@ -110,6 +118,7 @@ def prepare(name: str, spec: ModelSpec, deployment: DeploymentSpec, book: PriceB
     merged = settings.spec
     demand = _demand(merged, task)
     engine, notes = _engine(merged, model, settings, demand, task=task, field=field, problems=problems)
+    engine = replace(engine, own_runs=own_runs)
     degrees = _degrees(merged, model, settings, field, problems)
     capacity: Capacity = merged.capacity or deployment.capacity
     scaling: Scaling = merged.scaling or deployment.scaling

@@ -8,6 +8,7 @@ from inferform.plan import Rejected
 from inferform.plan_cost import HOURS_PER_MONTH
 from inferform.planning.candidates import Option
 from inferform.planning.prepare import Prepared
+from inferform.sizing.corrections import NOT_MEASURED, Scale
 from inferform.sizing.cpu import SOURCE, VENDOR
 from inferform.sizing.queueing import Point
 from inferform.sizing.roofline import constants
@@ -46,8 +47,14 @@ def why(prepared: Prepared, option: Option, point: Point, others: Sequence[Choic
             f"the prefix cache serves {demand.shared_prefix_tokens} of {demand.prompt.mean:.0f} prompt tokens; a cold or evicted prefix costs a full prefill"
         )
     source = SOURCE if cut.gpu.vendor == VENDOR else f"step model with {constants().source}"
-    lines.append(f"latencies from: {source}")
+    lines.append(f"latencies from: {source}{_own_runs(fit.behaviour.scale)}")
     return (*lines, *prepared.notes, *option.counted.notes)
+
+
+def _own_runs(scale: Scale) -> str:
+    if scale == NOT_MEASURED:
+        return ""
+    return f", corrected by own runs: throughput x {scale.output_tokens_per_s:.2f}, TTFT x {scale.ttft_ms:.2f}, TPOT x {scale.tpot_ms:.2f}"
 
 
 def _cheapest(option: Option, others: Sequence[Choice]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -52,6 +52,38 @@ class Deployment(_Part):
     engine: str
 
 
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Factors on a step model's figures; 1 where no run measured one."""
+
+    output_tokens_per_s: float = 1.0
+    tpot_ms: float = 1.0
+    ttft_ms: float = 1.0
+
+    def point(self, found: Point) -> Point:
+        """An operating point as this deployment behaves."""
+        first, each = (Latency(*(v * f for v in (at.p50, at.p95, at.p99))) for at, f in ((found.ttft, self.ttft_ms), (found.tpot, self.tpot_ms)))
+        return replace(found, ttft=first, tpot=each, requests_per_s=found.requests_per_s * self.output_tokens_per_s)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRuns:
+    """What own runs taught about deployments, as the search asks for it."""
+
+    scales: tuple[tuple[Deployment, Scale], ...] = ()
+
+    def scale(self, model: Model, **layout: Any) -> Scale:
+        """The factors of exactly this deployment; all 1 where it was not measured. `layout` as `deployment` takes it."""
+        if not self.scales:
+            return Scale()
+        wanted = deployment(model, **layout)
+        return next((scale for measured, scale in self.scales if measured == wanted), Scale())
+
+
+NOT_MEASURED = Scale()
+NO_RUNS = OwnRuns()
+
+
 class RunDigest(_Part):
     """A run that taught something: where it stood, and the SHA-256 of that file."""
 
@@ -86,15 +118,9 @@ class Correction(_Part):
             error_band={figure: self.factors[figure].band if figure in self.factors else band for figure, band in found.error_band.items()},
         )
 
-    def objective(self, figure: Figure, seconds: float | None) -> float | None:
-        """The objective that the uncorrected model has to meet so that the corrected latency meets `seconds`."""
-        return None if seconds is None else seconds / self.factor(figure)
-
-    def point(self, found: Point) -> Point:
-        """An operating point as this deployment behaves."""
-        rate, tpot, ttft = (self.factor(figure) for figure in ("output_tokens_per_s", "tpot_ms", "ttft_ms"))
-        first, each = (Latency(*(v * f for v in (at.p50, at.p95, at.p99))) for at, f in ((found.ttft, ttft), (found.tpot, tpot)))
-        return replace(found, ttft=first, tpot=each, requests_per_s=found.requests_per_s * rate)
+    def scale(self) -> Scale:
+        """The factors alone."""
+        return Scale(*(self.factor(figure) for figure in ("output_tokens_per_s", "tpot_ms", "ttft_ms")))
 
 
 class Corrections(_Part):
@@ -110,6 +136,10 @@ class Corrections(_Part):
         wanted = deployment(model, gpu=gpu, tp=tp, pp=pp, dp=dp, ep=ep, weights=weights, kv_cache=kv_cache, engine=engine)
         return next((c for c in self.corrections if c.deployment == wanted), None)
 
+    def own_runs(self) -> OwnRuns:
+        """The factors of every deployment."""
+        return OwnRuns(tuple((c.deployment, c.scale()) for c in self.corrections))
+
     def apply(self, request: EstimateRequest, found: Estimate) -> Estimate:
         """The estimate, corrected where the deployment was measured; the source says which it is."""
         correction = self.find(request.model, **layout_of(request))
@@ -118,6 +148,8 @@ class Corrections(_Part):
 
 def deployment(model: Model, *, gpu: str, tp: int, pp: int, dp: int, ep: int, weights: str, kv_cache: str, engine: str) -> Deployment:
     """The key of a deployment; the shape of the model stands beside its name, since names of files say little."""
+    if kv_cache == "auto" and model.quantization and model.quantization.kv_cache:
+        kv_cache = model.quantization.kv_cache
     return Deployment(
         model=model.id, layers=model.layers, total_params=model.total_params, gpu=gpu, tp=tp, pp=pp, dp=dp, ep=ep, weights=weights, kv_cache=kv_cache, engine=engine
     )  # fmt: skip

@@ -8,11 +8,13 @@ from typing import Literal, cast
 
 from inferform.catalog.types import Gpu, Model
 from inferform.plan import MemoryPlan
+from inferform.sizing.behaviour import Behaviour
+from inferform.sizing.corrections import NO_RUNS, OwnRuns
 from inferform.sizing.cpu import VENDOR, cpu_costs, cpu_memory
 from inferform.sizing.memory import MemoryRequest
 from inferform.sizing.memory_constants import EngineName
 from inferform.sizing.performance import host_s
-from inferform.sizing.queueing import Z95, Z99, Limits, Point, decode_s, highest_rate, open_loop, prompt_cost
+from inferform.sizing.queueing import Z95, Z99, Limits, Point, decode_s, prompt_cost
 from inferform.sizing.roofline import Layout, Link, StepCosts, step_costs, step_s
 from inferform.sizing.room import memory_of
 from inferform.sizing.workload import Demand
@@ -47,6 +49,7 @@ class Engine:
     enforce_eager: bool
     chunked_prefill: bool
     prefix_caching: bool
+    own_runs: OwnRuns = NO_RUNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ class Fit:
     """A cut that carries something inside the objectives: `best` is its highest rate, one replica (one data-parallel rank)."""
 
     cut: Cut
-    costs: StepCosts
+    behaviour: Behaviour
     limits: Limits
     memory: MemoryPlan
     max_num_seqs: int
@@ -120,9 +123,9 @@ def carries(model: Model, demand: Demand, engine: Engine, cut: Cut, requests_per
 
     True also where the cut cannot be used at all, so that `evaluate` says why.
     """
-    costs = _costs(model, engine, cut)
+    behaviour = _behaviour(model, engine, cut)
     fits = False
-    for step_tokens in _step_budgets(costs, demand, engine):
+    for step_tokens in _step_budgets(behaviour.costs, demand, engine):
         sequences = min(engine.max_num_seqs or demand.defaults.sequences, step_tokens)
         while sequences <= step_tokens:
             memory = _memory(model, engine, cut, sequences, step_tokens)
@@ -130,7 +133,7 @@ def carries(model: Model, demand: Demand, engine: Engine, cut: Cut, requests_per
                 break
             fits = True
             limits = Limits(sequences, step_tokens, _room(memory))
-            point = open_loop(costs, limits, demand.load(prefix_caching=engine.prefix_caching), requests_per_s=requests_per_s, host_s=host_s(engine.name))
+            point = behaviour.at(limits, demand.load(prefix_caching=engine.prefix_caching), requests_per_s)
             if point is not None and _inside(point, demand):
                 return True
             # More sequences at once shorten no step, they only let more run.
@@ -146,11 +149,11 @@ def _evaluate(model: Model, demand: Demand, engine: Engine, cut: Cut) -> Fit | M
     The batch limits are part of the choice: of the step budgets that do not stall running streams, and of the numbers of
     sequences that engines capture graphs for, those with the highest rate.
     """
-    costs = _costs(model, engine, cut)
+    behaviour = _behaviour(model, engine, cut)
     best: Fit | None = None
     nearest: Miss | None = None
-    for step_tokens in _step_budgets(costs, demand, engine):
-        found = _with_budget(model, demand, engine, cut, costs=costs, step_tokens=step_tokens, known=best)
+    for step_tokens in _step_budgets(behaviour.costs, demand, engine):
+        found = _with_budget(model, demand, engine, cut, behaviour=behaviour, step_tokens=step_tokens, known=best)
         if isinstance(found, Fit):
             best = found
         elif found is not None and (nearest is None or found.distance < nearest.distance):
@@ -161,7 +164,7 @@ def _evaluate(model: Model, demand: Demand, engine: Engine, cut: Cut) -> Fit | M
     return nearest
 
 
-def _with_budget(model: Model, demand: Demand, engine: Engine, cut: Cut, *, costs: StepCosts, step_tokens: int, known: Fit | None) -> Fit | Miss | None:
+def _with_budget(model: Model, demand: Demand, engine: Engine, cut: Cut, *, behaviour: Behaviour, step_tokens: int, known: Fit | None) -> Fit | Miss | None:
     """The best with one step budget; None when it is no better than what is known."""
     sequences = min(engine.max_num_seqs or demand.defaults.sequences, step_tokens)
     memory = _memory(model, engine, cut, sequences, step_tokens)
@@ -169,19 +172,18 @@ def _with_budget(model: Model, demand: Demand, engine: Engine, cut: Cut, *, cost
         return miss
     limits = Limits(sequences, step_tokens, _room(memory))
     load = demand.load(prefix_caching=engine.prefix_caching)
-    outside = host_s(engine.name)
-    if known is not None and not _carries(costs, limits, demand, engine, known.best.requests_per_s * _WORTH):
+    if known is not None and not _carries(behaviour, limits, demand, engine, known.best.requests_per_s * _WORTH):
         return None
-    best = highest_rate(costs, limits, load, ttft_p95_s=demand.ttft_p95_s, tpot_p95_s=demand.tpot_p95_s, host_s=outside)
+    best = behaviour.most(limits, load, ttft_p95_s=demand.ttft_p95_s, tpot_p95_s=demand.tpot_p95_s)
     if best is None:
-        return _latency_miss(costs, limits, demand, engine, cut)
+        return _latency_miss(behaviour, limits, demand, engine, cut)
     if engine.max_num_seqs is None:
         while (wider := _next_step(limits.sequences)) <= step_tokens and best.concurrency + Z95 * math.sqrt(best.concurrency) > limits.sequences * _FULL:
             memory_then = _memory(model, engine, cut, wider, step_tokens)
             limits_then = replace(limits, sequences=wider, kv_tokens=_room(memory_then))
-            if not memory_then.fits or not _carries(costs, limits_then, demand, engine, best.requests_per_s * _WORTH):
+            if not memory_then.fits or not _carries(behaviour, limits_then, demand, engine, best.requests_per_s * _WORTH):
                 break
-            better = highest_rate(costs, limits_then, load, ttft_p95_s=demand.ttft_p95_s, tpot_p95_s=demand.tpot_p95_s, host_s=outside)
+            better = behaviour.most(limits_then, load, ttft_p95_s=demand.ttft_p95_s, tpot_p95_s=demand.tpot_p95_s)
             if better is None or better.requests_per_s <= best.requests_per_s:
                 break
             best, memory, limits = better, memory_then, limits_then
@@ -193,7 +195,7 @@ def _with_budget(model: Model, demand: Demand, engine: Engine, cut: Cut, *, cost
             limits = replace(limits, sequences=sequences, kv_tokens=_room(memory))
     if known is not None and best.requests_per_s <= known.best.requests_per_s:
         return None
-    return Fit(cut, costs, limits, memory, limits.sequences, step_tokens, best)
+    return Fit(cut, behaviour, limits, memory, limits.sequences, step_tokens, best)
 
 
 def _next_step(sequences: int) -> int:
@@ -201,9 +203,9 @@ def _next_step(sequences: int) -> int:
     return next((step for step in SEQUENCE_STEPS if step > sequences), STEP_TOKENS[0] + 1)
 
 
-def _carries(costs: StepCosts, limits: Limits, demand: Demand, engine: Engine, requests_per_s: float) -> bool:
+def _carries(behaviour: Behaviour, limits: Limits, demand: Demand, engine: Engine, requests_per_s: float) -> bool:
     """Whether a replica carries this rate inside the objectives: one look instead of the search for the highest rate."""
-    point = open_loop(costs, limits, demand.load(prefix_caching=engine.prefix_caching), requests_per_s=requests_per_s, host_s=host_s(engine.name))
+    point = behaviour.at(limits, demand.load(prefix_caching=engine.prefix_caching), requests_per_s)
     return point is not None and _inside(point, demand)
 
 
@@ -215,7 +217,7 @@ def _inside(point: Point, demand: Demand) -> bool:
 def planned(fit: Fit, demand: Demand, engine: Engine, requests_per_s: float) -> Point:
     """Latency of one replica at a rate below its best one."""
     rate = min(requests_per_s, fit.best.requests_per_s)
-    point = open_loop(fit.costs, fit.limits, demand.load(prefix_caching=engine.prefix_caching), requests_per_s=rate, host_s=host_s(engine.name))
+    point = fit.behaviour.at(fit.limits, demand.load(prefix_caching=engine.prefix_caching), rate)
     return point or fit.best
 
 
@@ -226,19 +228,23 @@ def prompt_share(fit: Fit, demand: Demand, engine: Engine) -> float:
     if not after_first:
         return 1.0
     running = max(1.0, fit.best.concurrency)
-    prompt = prompt_cost(fit.costs, load.prompt.mean, load.cached, decode=0, context=load.context, step_tokens=fit.limits.step_tokens).stage_s
+    prompt = prompt_cost(fit.behaviour.costs, load.prompt.mean, load.cached, decode=0, context=load.context, step_tokens=fit.limits.step_tokens).stage_s
     # While every stage is busy this long, all running sequences get one token each.
-    answer = after_first * decode_s(fit.costs, running, load.context) / running
+    answer = after_first * decode_s(fit.behaviour.costs, running, load.context) / running
     return prompt / (prompt + answer)
 
 
-def _costs(model: Model, engine: Engine, cut: Cut) -> StepCosts:
+def _behaviour(model: Model, engine: Engine, cut: Cut) -> Behaviour:
+    outside = host_s(engine.name)
     if cut.gpu.vendor == VENDOR:
-        return cpu_costs(model, cut.gpu)
+        return Behaviour(cpu_costs(model, cut.gpu), outside)
     # Ranks that share no experts are replicas of their own, whatever their number.
     dp = cut.dp if cut.ep > 1 else 1
     layout = Layout(cut.gpu, cut.link, cut.tp, cut.pp, cut.weights, engine.kv_cache, engine.name, cut.hop_bytes_per_s, dp=dp, ep=cut.ep)
-    return step_costs(model, layout)
+    scale = engine.own_runs.scale(
+        model, gpu=cut.gpu.name, tp=cut.tp, pp=cut.pp, dp=cut.dp, ep=cut.ep, weights=cut.weights, kv_cache=engine.kv_cache, engine=engine.name
+    )
+    return Behaviour(step_costs(model, layout), outside, scale)
 
 
 def _memory(model: Model, engine: Engine, cut: Cut, sequences: int, step_tokens: int) -> MemoryPlan:
@@ -283,10 +289,10 @@ def _memory_miss(engine: Engine, cut: Cut, memory: MemoryPlan) -> Miss | None:
     return Miss(cut, "memory", "; ".join(memory.limits), wanted / max(1, memory.budget_bytes))
 
 
-def _latency_miss(costs: StepCosts, limits: Limits, demand: Demand, engine: Engine, cut: Cut) -> Miss:
+def _latency_miss(behaviour: Behaviour, limits: Limits, demand: Demand, engine: Engine, cut: Cut) -> Miss:
     """Which objective even a lone request misses, and by how much."""
     load = demand.load(prefix_caching=engine.prefix_caching)
-    alone = open_loop(costs, limits, load, requests_per_s=1e-6, host_s=host_s(engine.name))
+    alone = behaviour.at(limits, load, 1e-6)
     if alone is None:
         return Miss(cut, "throughput", "one request of the mean length does not fit the KV cache or max_num_seqs", 10.0)
     ttft, tpot = demand.ttft_p95_s, demand.tpot_p95_s

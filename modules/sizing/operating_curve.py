@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inferform.sizing.layouts import Engine, Fit
-from inferform.sizing.performance import host_s
-from inferform.sizing.queueing import Point, open_loop
+from inferform.sizing.queueing import Point
 from inferform.sizing.workload import Demand
 
 # Shares of the highest rate inside the objectives; beyond it the curve shows what the objectives keep away.
@@ -40,7 +39,7 @@ def operating_curve(name: str, fit: Fit, demand: Demand, engine: Engine, request
     ranks, load = fit.cut.dp, demand.load(prefix_caching=engine.prefix_caching)
 
     def at(rate: float) -> Operating | None:
-        point = open_loop(fit.costs, fit.limits, load, requests_per_s=rate / ranks, host_s=host_s(engine.name))
+        point = fit.behaviour.at(fit.limits, load, rate / ranks)
         return None if point is None else stated(point)
 
     def stated(point: Point) -> Operating:

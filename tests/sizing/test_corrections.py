@@ -50,12 +50,10 @@ def test_the_load_is_no_part_of_a_deployment() -> None:
     assert Corrections(corrections=[correction()]).find(request().model, **layout_of(request(concurrency=64, input_tokens=4000))) is not None
 
 
-def test_a_search_meets_corrected_objectives() -> None:
-    """1 s of real TTFT is 0.5 s of the model's; the point that comes out is stated as it will be."""
-    assert 0.5 == correction().objective("ttft_ms", 1.0)
-    assert correction().objective("ttft_ms", None) is None
-    point = correction().point(Point(Latency(0.1, 0.5, 0.6), Latency(0.01, 0.02, 0.03), 10.0, 4.0, 0.5))
-    assert (1.0, 0.02, 9.0) == (point.ttft.p95, point.tpot.p95, point.requests_per_s)
+def test_a_point_is_stated_as_it_will_be() -> None:
+    """Latency and rate of an operating point are scaled, its load in flight is not."""
+    point = correction().scale().point(Point(Latency(0.1, 0.5, 0.6), Latency(0.01, 0.02, 0.03), 10.0, 4.0, 0.5))
+    assert (1.0, 0.02, 9.0, 4.0) == (point.ttft.p95, point.tpot.p95, point.requests_per_s, point.concurrency)
 
 
 def test_files_are_read_back(tmp_path: Path) -> None:
