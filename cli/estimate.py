@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from inferform.cli.options import Batch, Calibration, Engine, EngineVersion, Gpu, GpuMemory, KvCache, Model, Weights, as_options
+from inferform.cli.options import Batch, Calibration, Engine, EngineVersion, Gpu, GpuMemory, KvCache, Model, Weights, as_options, with_version
 from inferform.cli.output import Output
 
 EXAMPLES = (
@@ -56,7 +56,7 @@ def run(
         "input_tokens": input_tokens, "output_tokens": output_tokens, "shared_prefix_tokens": shared_prefix_tokens, "concurrency": concurrency,
         "gpu_memory_bytes": gpu_memory_bytes,
     }  # fmt: skip
-    asked = {key: value for key, value in values.items() if value is not None}
+    asked = with_version({key: value for key, value in values.items() if value is not None})
     with as_options():
         found = answer(asked)
     out.result(found, lambda: estimate_text(asked, found))

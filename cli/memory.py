@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
-from inferform.cli.options import Batch, Engine, EngineVersion, Gpu, GpuMemory, KvCache, Model, Weights, as_options
+from inferform.cli.options import Batch, Engine, EngineVersion, Gpu, GpuMemory, KvCache, Model, Weights, as_options, with_version
 from inferform.cli.output import Output
 
 EXAMPLES = (
@@ -38,7 +38,8 @@ def run(
     """Plan the memory of one GPU.
 
     Weights, activations, runtime and KV cache on the tightest GPU of a replica: does it fit, how many tokens, how many
-    requests. Batch requests have the option names with underscores as keys, and an optional id.
+    requests. Batch requests have the option names with underscores as keys, and an optional id; where one names no engine
+    version, its answer covers old and new versions alike.
     """
     from inferform.cli.batch import run_batch
     from inferform.cli.formats.memory_text import memory_text
@@ -51,7 +52,7 @@ def run(
         "max_model_len": max_model_len, "max_num_seqs": max_num_seqs, "max_num_batched_tokens": max_num_batched_tokens, "enforce_eager": enforce_eager or None,
         "engine": engine, "engine_version": engine_version, "gpu_memory_bytes": gpu_memory_bytes,
     }  # fmt: skip
-    asked = {key: value for key, value in values.items() if value is not None}
+    asked = with_version({key: value for key, value in values.items() if value is not None})
     with as_options(source="model"):
         plan = _answer(asked)
     out.result(plan, lambda: memory_text(asked, plan))

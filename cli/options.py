@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from inferform.errors import InputError
@@ -20,8 +20,8 @@ Gpu = Annotated[str | None, typer.Option("--gpu", "-g", metavar="NAME", help="GP
 GpuMemory = Annotated[int | None, typer.Option(help="What the driver reports; needed for a GPU that is not in the catalogue.", show_default=False)]
 Weights = Annotated[str | None, typer.Option("--weights", help="Weight precision, such as bf16, fp8 or awq.", show_default="the checkpoint's")]
 KvCache = Annotated[str | None, typer.Option("--kv-cache", help="KV cache precision, such as auto or fp8.", show_default="auto")]
-Engine = Annotated[str | None, typer.Option("--engine", help="Serving engine: vllm or tensorrt-llm.", show_default="vllm")]
-EngineVersion = Annotated[str | None, typer.Option("--engine-version", help="Engine version.", show_default="the catalogue's")]
+Engine = Annotated[str | None, typer.Option("--engine", help="Serving engine: vllm, tensorrt-llm or sglang.", show_default="vllm")]
+EngineVersion = Annotated[str | None, typer.Option("--engine-version", help="Engine version.", show_default="the one that a spec without a version gets")]
 Batch = Annotated[str | None, typer.Option("--batch", metavar="FILE|-", help="Answer JSON lines instead: one request a line.", show_default=False)]
 
 Calibration = Annotated[
@@ -37,6 +37,16 @@ Waivers = Annotated[Path | None, typer.Option("--waivers", metavar="FILE", help=
 
 Strict = Annotated[bool, typer.Option("--strict", help="What is only known after apply denies too.")]
 Policies = Annotated[list[Path] | None, typer.Option("--policy", metavar="DIR", help="Folder of own rules; may be repeated.", show_default=False)]
+
+
+def with_version(asked: dict[str, Any]) -> dict[str, Any]:
+    """The options with the engine version that a spec without one gets; as they are where the engine is not known."""
+    from inferform.engines import find_engine
+
+    try:
+        return {"engine_version": find_engine(asked.get("engine", "vllm")).default_version, **asked}
+    except InputError:
+        return asked
 
 
 @contextmanager

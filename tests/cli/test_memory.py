@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from inferform.engines import find_engine
 
 Run = Callable[..., object]
 KEYS = {
@@ -47,7 +48,7 @@ def test_json_has_the_keys_of_the_contract(inferform: Run) -> None:
 def test_text_says_what_takes_the_memory(inferform: Run) -> None:
     """The report names model, GPU, verdict and each share, in 100 columns."""
     out = inferform("memory", *CHAT, "--max-model-len", 8192).out
-    assert "Qwen/Qwen3-8B on L4: fits" == out.splitlines()[0]
+    assert f"Qwen/Qwen3-8B on L4, vllm {find_engine('vllm').default_version}: fits" == out.splitlines()[0]
     for word in ("weights", "activations", "runtime", "KV cache", "requests at once"):
         assert word in out
     assert 100 >= max(len(line) for line in out.splitlines())
