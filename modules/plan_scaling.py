@@ -26,7 +26,7 @@ class LifecyclePlan(Part):
 class TriggerPlan(Part):
     """One scaling signal with its threshold per replica."""
 
-    signal: Literal["queue", "request_rate", "kv_use", "in_flight_tokens", "ttft_p95", "cpu"]
+    signal: Literal["queue", "queue_wait", "request_rate", "kv_use", "in_flight_tokens", "ttft_p95", "cpu"]
     target: float
     why: str
 

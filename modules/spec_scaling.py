@@ -13,8 +13,9 @@ from pydantic import Field
 class Trigger(Strict):
     """One scaling signal."""
 
-    signal: Literal["queue", "request_rate", "kv_use", "in_flight_tokens", "ttft_p95", "cpu"] = Field(
-        description="What is measured; request_rate alone holds the count that a steady load needs; cpu only beside another signal."
+    signal: Literal["queue", "queue_wait", "request_rate", "kv_use", "in_flight_tokens", "ttft_p95", "cpu"] = Field(
+        description="What is measured: queue counts waiting requests, queue_wait is the seconds they wait, ttft_p95 seconds too; request_rate alone holds the "
+        "count that a steady load needs; cpu only beside another signal."
     )
     target: float | None = Field(None, gt=0, description="Threshold per replica; derived from the plan's capacity when left out.")
 

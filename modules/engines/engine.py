@@ -48,6 +48,8 @@ class Engine(Protocol):
     # Where the series of `metric` are read, on the same port.
     metrics_path: str
     # Label of the series that holds the served name; empty where none can be relied on.
+    # Whether each data-parallel rank of a process has series of its own; else the process shows one for all of them.
+    rank_series: bool
     model_label: str
 
     def check_version(self, version: str, *, field: str = "engine_version") -> str:

@@ -43,6 +43,7 @@ class Flagged(ABC):
     health_path = "/health"
     metrics_path = "/metrics"
 
+    rank_series = True
     @property
     def table(self) -> FlagTable:
         """The newest flag table; `since` and `last` tell what older releases take."""

@@ -79,6 +79,8 @@ class TensorRtLlm(Flagged):
     home = "/home/trtllm"
     # The iteration statistics of a server stand at /metrics as JSON.
     metrics_path = "/prometheus/metrics"
+    # Its labels are model_name and engine_type, whatever the degrees (metrics collector, read 2026-12-01).
+    rank_series = False
     # What the label `model_name` holds changed between release candidates, so series are told apart by pod.
     model_label = ""
 

@@ -52,7 +52,7 @@ def plan_pool(prepared: Prepared, demand: Demand, option: Option, role: str, *, 
     )  # fmt: skip
     scaling_field = f"{prepared.field}.scaling" if prepared.spec.scaling else "scaling"
     scaling = plan_scaling(
-        scaling_field, prepared.limits.scaling, replicas=counted.replicas, load=load, fit=fit, rate=choice.rate, demand=demand,
+        scaling_field, prepared.limits.scaling, replicas=counted.replicas, load=load, fit=fit, rate=choice.rate, demand=demand, prefix_caching=prepared.engine.prefix_caching,
         embed=prepared.task == "embed", problems=problems,
     )  # fmt: skip
     gpus = cut.tp * cut.pp * choice.dp // fleet.nodes_per_replica if instance.gpu else 0

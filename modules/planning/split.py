@@ -51,7 +51,7 @@ def may_split(prepared: Prepared) -> bool:
     scaling = prepared.limits.scaling
     to_zero = scaling.min == 0 or scaling.idle == 0
     runs = prepared.task == "generate" and prepared.settings.engine.name in _ENGINES
-    return runs and prepared.spec.topology == "auto" and scaling.hpa is None and not to_zero and prepared.engine.chunked_prefill
+    return runs and prepared.spec.topology == "auto" and not to_zero and prepared.engine.chunked_prefill
 
 
 def best_split(

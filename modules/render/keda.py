@@ -8,11 +8,10 @@ from typing import Any
 from inferform.plan import DeploymentPlan
 from inferform.plan_scaling import TriggerPlan
 from inferform.render import queries
-from inferform.render.naming import Workload, workloads
+from inferform.render.naming import Workload
 from inferform.render.quantities import number
+from inferform.render.ratio import counterpart, fewest
 
-# How far prefill and decode may drift from their planned ratio while each follows its own signals.
-RATIO_BAND = 0.25
 # Far above any rate, so that the trigger wakes a workload and never sizes it.
 _NEVER = "1000000000"
 
@@ -43,14 +42,28 @@ def keda_trigger(workload: Workload, signal: tuple[str, str], trigger: TriggerPl
 def ratio_trigger(workload: Workload) -> dict[str, Any] | None:
     """Keeps prefill and decode in their planned ratio: each has at least its share of the other's ready replicas, less the band.
 
-    Rounded down, so that two pools never hold each other up. None for a pool without a counterpart.
+    None for a pool without a counterpart.
     """
-    own = workload.pool
-    others = [w for w in workloads(workload.plan) if w.model_name == workload.model_name and w.pool.role != own.role]
-    if own.role == "aggregated" or not others:
-        return None
-    share = own.replicas.steady / others[0].pool.replicas.steady * (1 - RATIO_BAND)
-    return _prometheus(workload.plan, "ratio", "AverageValue", f"floor({queries.ready_replicas(others[0])} * {number(share)})", "1")
+    other = counterpart(workload)
+    return _prometheus(workload.plan, "ratio", "AverageValue", fewest(workload, other), "1") if other else None
+
+
+def cron_triggers(workload: Workload) -> list[dict[str, Any]]:
+    """Replicas that stand ready for known traffic, a trigger a window; a window that asks for no more than is always there has none."""
+    schedule, scaling = workload.pool.schedule, workload.pool.scaling
+    if schedule is None:
+        return []
+    rest = 0 if scaling.idle == 0 else scaling.min
+    return [
+        {
+            "type": "cron",
+            "name": f"schedule-{window.name}",
+            "metricType": "AverageValue",
+            "metadata": {"timezone": schedule.timezone, "start": window.start, "end": window.end, "desiredReplicas": str(window.replicas)},
+        }
+        for window in schedule.windows
+        if window.replicas > rest
+    ]
 
 
 def wake_trigger(plan: DeploymentPlan) -> dict[str, Any]:

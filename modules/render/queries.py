@@ -63,9 +63,25 @@ def quantile(workload: Workload, signal: Signal, *, q: float, window: str = WIND
     return f"({measured} >= 0) or 0 * sum({series(workload.model, 'running')}{where})"
 
 
+def cache_tokens(workload: Workload) -> int:
+    """KV cache tokens behind one series of the share in use: those of a data-parallel rank, or of all ranks where a process shows one series."""
+    ranks = 1 if find_engine(workload.model.engine).rank_series else workload.pool.dp
+    return workload.pool.kv_cache_tokens * ranks
+
+
 def tokens_in_flight(workload: Workload) -> str:
-    """Tokens held in the pool's KV caches: each pod's share in use times the tokens its cache holds."""
-    return f"sum({series(workload.model, 'kv_use')}{selector(workload)} * {workload.pool.kv_cache_tokens})"
+    """Tokens held in the pool's KV caches: each share in use times the tokens of its cache."""
+    return f"sum({series(workload.model, 'kv_use')}{selector(workload)} * {cache_tokens(workload)})"
+
+
+def mean_wait(workload: Workload) -> str:
+    """Mean seconds that requests waited in the engines' queues; 0 while pods report but nothing left a queue, nothing when nobody reports.
+
+    The mean, because the histograms start at 0.3 s in vLLM: below that every quantile is a guess between 0 and 0.3.
+    """
+    name, where = series(workload.model, "queue_time"), selector(workload)
+    rates = [f"sum(rate({name}_{part}{where}[{WINDOW}]))" for part in ("sum", "count")]
+    return f"{rates[0]} / ({rates[1]} > 0) or 0 * {total(workload, 'running')}"
 
 
 def counter_rate(workload: Workload, signal: Signal, *, window: str = "5m") -> str:
@@ -80,11 +96,16 @@ def request_rate(workload: Workload) -> str:
 
 
 def ready_replicas(workload: Workload) -> str:
-    """Ready replicas, from kube-state-metrics; a LeaderWorkerSet keeps its leaders in a StatefulSet of its name, and Dynamo's operator chooses itself."""
+    """Ready replicas of a pool."""
+    return f"sum({ready_series(workload)})"
+
+
+def ready_series(workload: Workload) -> str:
+    """The series of kube-state-metrics that count them; a LeaderWorkerSet keeps its leaders in a StatefulSet of its name, and Dynamo's operator chooses itself."""
     if workload.model.disaggregation == "dynamo":
-        return f'sum(kube_pod_status_ready{{namespace={text(workload.plan.namespace)},{pod_matcher(workload)},condition="true"}})'
+        return f'kube_pod_status_ready{{namespace={text(workload.plan.namespace)},{pod_matcher(workload)},condition="true"}}'
     name, label = ("kube_statefulset_status_replicas_ready", "statefulset") if workload.grouped else ("kube_deployment_status_replicas_ready", "deployment")
-    return f"sum({name}{{namespace={text(workload.plan.namespace)},{label}={text(workload.name)}}})"
+    return f"{name}{{namespace={text(workload.plan.namespace)},{label}={text(workload.name)}}}"
 
 
 def gateway_requests(plan: DeploymentPlan) -> str:

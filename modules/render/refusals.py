@@ -91,8 +91,6 @@ def _disaggregated(where: str, model: ModelPlan) -> Iterator[Problem]:
             yield Problem(
                 f"a {pool.role} replica on {pool.nodes_per_replica} nodes is not rendered", field=at, fix="use hardware of which one node holds the model"
             )
-        if pool.scaling.kind == "hpa":
-            yield Problem("the ratio of prefill and decode is only kept by KEDA", field=f"{at}.scaling", value="hpa", fix="use keda, or fixed: true")
         if pool.scaling.kind != "fixed" and (pool.scaling.min == 0 or pool.scaling.idle == 0):
             yield Problem(f"without {pool.role} replicas no request is answered", field=f"{at}.scaling", value="0", fix="keep one replica of each role")
 

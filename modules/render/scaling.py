@@ -8,8 +8,8 @@ from inferform.plan import DeploymentPlan
 from inferform.plan_scaling import TriggerPlan
 from inferform.render import naming, queries
 from inferform.render.graph import adapter_name
-from inferform.render.hpa import adapter_rules, hpa_metric
-from inferform.render.keda import keda_trigger, ratio_trigger, wake_trigger, zero_cooldown_s
+from inferform.render.hpa import adapter_rules, hpa_metrics
+from inferform.render.keda import cron_triggers, keda_trigger, ratio_trigger, wake_trigger, zero_cooldown_s
 from inferform.render.naming import Workload
 from inferform.render.router import has_graph
 from inferform.render.templating import fill
@@ -66,7 +66,7 @@ def keda_view(workload: Workload) -> dict[str, Any]:
     cooldown_s = zero_cooldown_s(workload)
     triggers = [keda_trigger(workload, signal(workload, trigger), trigger) for trigger in scaling.triggers]
     ratio = ratio_trigger(workload)
-    triggers += [ratio] if ratio else []
+    triggers += [*([ratio] if ratio else []), *cron_triggers(workload)]
     return {
         **_common(workload),
         "hpa_name": f"{workload.name}-scaler",
@@ -81,7 +81,7 @@ def keda_view(workload: Workload) -> dict[str, Any]:
 
 def hpa_view(workload: Workload) -> dict[str, Any]:
     """A plain HPA on metrics that prometheus-adapter serves."""
-    return {**_common(workload), "metrics": [hpa_metric(workload, trigger) for trigger in workload.pool.scaling.triggers]}
+    return {**_common(workload), "metrics": hpa_metrics(workload)}
 
 
 def signal(workload: Workload, trigger: TriggerPlan) -> tuple[str, str]:
@@ -98,6 +98,8 @@ def signal(workload: Workload, trigger: TriggerPlan) -> tuple[str, str]:
         return queries.tokens_in_flight(workload), "AverageValue"
     if trigger.signal == "kv_use":
         return queries.highest(workload, "kv_use"), "Value"
+    if trigger.signal == "queue_wait":
+        return queries.mean_wait(workload), "Value"
     if trigger.signal == "ttft_p95":
         return queries.quantile(workload, "ttft", q=0.95), "Value"
     return "", "Utilization"

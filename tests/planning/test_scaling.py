@@ -105,3 +105,40 @@ def test_an_embedding_model_has_no_cache_to_watch() -> None:
         assert ["queue", "request_rate"] == [t.signal for t in plan({"bge": given}).models["bge"].pools["aggregated"].scaling.triggers]
     with pytest.raises(InputError, match="embedding models keep no KV cache"):
         plan({"bge": {**bge, "scaling": {"keda": {"triggers": [{"signal": "queue"}, {"signal": "kv_use"}]}}}})
+
+
+def test_thresholds_are_of_a_whole_replica() -> None:
+    """Two data-parallel ranks carry twice what one does: so do the rate, the waiting requests (rounded down) and the tokens in flight."""
+    signals = [{"signal": s} for s in ("queue", "request_rate", "in_flight_tokens")]
+
+    def targets(dp: int) -> dict[str, float]:
+        given = model(parallelism={"tp": 1, "dp": dp}, hardware={"instance_types": ["g6e.48xlarge"]}, workload={"burst": 3.0, "peak_rps": 30})
+        pool = plan({"chat": given}, scaling={"keda": {"triggers": signals}}).models["chat"].pools["aggregated"]
+        assert dp == pool.dp
+        return {t.signal: t.target for t in pool.scaling.triggers}
+
+    single, double = targets(1), targets(2)
+    assert double["request_rate"] == pytest.approx(2 * single["request_rate"], abs=0.002)
+    assert double["in_flight_tokens"] == pytest.approx(2 * single["in_flight_tokens"], abs=2)
+    assert 2 * single["queue"] <= double["queue"] <= 2 * single["queue"] + 1
+
+
+def test_tokens_in_flight_count_a_shared_prefix_once() -> None:
+    """Of 800 prompt tokens 640 are shared by all: a request then holds 160 + 100 on average; without the cache it holds 900.
+
+    With c requests in flight the target is 0.8 x (260 c + 640), or 0.8 x 900 c.
+    """
+    signals = {"keda": {"triggers": [{"signal": "in_flight_tokens"}]}}
+    for caching, own, shared in ((True, 260, 640), (False, 900, 0)):
+        given = model(prefix_caching=caching, workload={"burst": 3.0, "peak_rps": 30, "shared_prefix_tokens": 640})
+        pool = plan({"chat": given}, scaling=signals).models["chat"].pools["aggregated"]
+        assert pool.scaling.triggers[0].target == pytest.approx(0.8 * (own * pool.concurrency + shared), abs=0.8 * own * 0.01 + 1)
+
+
+@pytest.mark.parametrize(("objective", "wait"), [("500ms", 0.2), ("10s", 2.5)])
+def test_a_wait_is_felt_from_200_ms(objective: str, wait: float) -> None:
+    """200 ms, or a third of what a longer objective leaves: 0.8 x (10 s - a first token of about half a second) / 3 is above 2.5 s."""
+    given = model(slo={"ttft_p95": objective}, workload={"burst": 3.0, "peak_rps": 30})
+    (trigger,) = plan({"chat": given}, scaling={"keda": {"triggers": [{"signal": "queue_wait"}]}}).models["chat"].pools["aggregated"].scaling.triggers
+    assert wait <= trigger.target <= wait + 0.2
+    assert "mean wait" in trigger.why

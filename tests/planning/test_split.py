@@ -67,9 +67,9 @@ def test_a_large_fleet_of_long_prompts_is_split_where_it_saves() -> None:
 
 
 def test_small_fleets_and_fast_ones_stay_together() -> None:
-    """Few replicas are never split, nor is what a scaler of another kind runs."""
+    """Few replicas are never split, nor is what may go to zero."""
     assert "aggregated" == plan({"m": long_prompts(workload={**WORK, "peak_rps": 1})}).models["m"].topology
-    assert "aggregated" == plan({"m": long_prompts()}, scaling={"hpa": {}}).models["m"].topology
+    assert "aggregated" == plan({"m": long_prompts()}, scaling={"min": 0}).models["m"].topology
 
 
 def test_an_asked_ratio_is_kept_and_priced_together() -> None:

@@ -170,7 +170,6 @@ def test_latencies_are_judged_where_they_are_made() -> None:
         ({"extra_args": ["--kv-transfer-config", "{}"]}, {}, "the plan hands caches over"),
         ({}, {"prefill": {"tp": 8}}, "decode on TP 4 cannot take the caches of prefill on TP 8"),
         ({}, {"decode": {"nodes_per_replica": 2, "replicas_per_node": 1}}, "a decode replica on 2 nodes is not rendered"),
-        ({}, {"decode": {"scaling": {"kind": "hpa"}}}, "only kept by KEDA"),
         ({}, {"prefill": {"scaling": {"min": 0}}}, "without prefill replicas no request is answered"),
         ({}, {"decode": {"role": "prefill"}}, "needs one prefill and one decode pool"),
     ],

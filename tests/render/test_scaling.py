@@ -10,13 +10,21 @@ import samples
 import yaml
 from inferform.errors import InputError
 from inferform.plan import DeploymentPlan
-from inferform.render import render
+from inferform.render import naming, render
 from rendered import objects, one, one_pool
 
 SAMPLE = samples.sample_plan()
 ALL = [
     {"signal": signal, "target": target, "why": ""}
-    for signal, target in (("queue", 8.0), ("kv_use", 0.8), ("in_flight_tokens", 500_000.0), ("ttft_p95", 0.96), ("cpu", 80.0), ("request_rate", 3.818))
+    for signal, target in (
+        ("queue", 8.0),
+        ("kv_use", 0.8),
+        ("in_flight_tokens", 500_000.0),
+        ("ttft_p95", 0.96),
+        ("cpu", 80.0),
+        ("request_rate", 3.818),
+        ("queue_wait", 0.2),
+    )
 ]
 
 
@@ -137,10 +145,13 @@ def test_plain_hpa() -> None:
     assert [] == objects(plan, "ScaledObject")
     spec = one(plan, "HorizontalPodAutoscaler", "m-aggregated")["spec"]
     found = {m[m["type"].lower()].get("metric", m[m["type"].lower()])["name"]: m for m in spec["metrics"]}
-    assert {"type": "AverageValue", "averageValue": "8"} == found["inferform_requests_waiting"]["pods"]["target"]
-    assert {"type": "AverageValue", "averageValue": "3818m"} == found["inferform_requests_per_second"]["pods"]["target"]
-    assert {"type": "AverageValue", "averageValue": "800m"} == found["inferform_kv_cache_use"]["pods"]["target"]
-    assert {"type": "Value", "value": "960m"} == found["inferform_ttft_p95_seconds"]["external"]["target"]
+    own = naming.short_hash("m-aggregated")
+    assert {"type": "AverageValue", "averageValue": "8"} == found["inferform_vllm_requests_waiting"]["pods"]["target"]
+    assert {"type": "AverageValue", "averageValue": "3818m"} == found["inferform_vllm_requests_per_second"]["pods"]["target"]
+    assert {"type": "AverageValue", "averageValue": "800m"} == found["inferform_vllm_kv_cache_use"]["pods"]["target"]
+    assert {"type": "AverageValue", "averageValue": "500000"} == found[f"inferform_vllm_tokens_in_flight_{own}"]["pods"]["target"]
+    assert {"type": "Value", "value": "960m"} == found[f"inferform_ttft_p95_seconds_{own}"]["external"]["target"]
+    assert {"type": "Value", "value": "200m"} == found[f"inferform_queue_wait_seconds_{own}"]["external"]["target"]
     assert {"type": "Utilization", "averageUtilization": 80} == found["cpu"]["resource"]["target"]
     assert 900 == spec["behavior"]["scaleDown"]["stabilizationWindowSeconds"]
     rules = yaml.safe_load(render(plan)["scaling/prometheus-adapter-values.yaml"])["rules"]
@@ -148,7 +159,7 @@ def test_plain_hpa() -> None:
     asked = {name for name in found if name.startswith("inferform_")}
     assert asked == served
     assert len(rules["custom"]) == len({r["name"]["as"] for r in rules["custom"]})
-    (rate,) = [r for r in rules["custom"] if r["name"]["as"] == "inferform_requests_per_second"]
+    (rate,) = [r for r in rules["custom"] if r["name"]["as"] == "inferform_vllm_requests_per_second"]
     assert 'vllm:num_requests_running{namespace="acme-contract-qa",pod!=""}' == rate["seriesQuery"]
     counted, by = "vllm:request_success_total{<<.LabelMatchers>>}[2m]", "by (<<.GroupBy>>)"
     assert f"sum(rate({counted})) {by} or 0 * sum(<<.Series>>{{<<.LabelMatchers>>}}) {by}" == rate["metricsQuery"]

@@ -9,7 +9,7 @@ about := {
 	"title": "Scaling follows the model's own load",
 	"severity": "deny",
 	"needs": ["plan", "objects"],
-	"remedy": "Scale on queue or kv_use; write ignoreNullValues \"false\" and a fallback between min and max.",
+	"remedy": "Scale on queue, queue_wait, request_rate, kv_use, in_flight_tokens or ttft_p95; write ignoreNullValues \"false\" and a fallback between min and max.",
 	"source": "Readiness criterion: token metrics; FC-27",
 }
 
