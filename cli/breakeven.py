@@ -119,4 +119,4 @@ def _planned(out: Output, spec: str | None, env: str | None, model: str | None, 
         name = choose_model(plan, model)
     work = loaded.spec.models[name].workload
     tokens = {"input_tokens": work.input_tokens.mean, "output_tokens": work.output_tokens.mean, "shared_prefix_tokens": work.shared_prefix_tokens}
-    return planned(plan, name, Demand(peak_rps=work.peak_rps, **tokens))
+    return planned(plan, name, Demand(peak_rps=work.peak_rps, mean_rps=work.mean_rps, **tokens))

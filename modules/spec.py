@@ -79,6 +79,9 @@ class Workload(Strict):
 
     profile: Profile = Field(Profile.INTERACTIVE, description="interactive (people wait), batch (throughput) or agentic (long shared prefixes, many turns).")
     peak_rps: float = Field(gt=0, le=1_000_000, description="Requests a second in the busiest hour; the steady fleet carries this.", examples=[6])
+    mean_rps: float | None = Field(
+        None, gt=0, le=1_000_000, description="Mean requests a second over the month, for the price per token and request; peak_rps when left out.", examples=[2]
+    )
     input_tokens: TokenLengths = Field(description="Prompt lengths.")
     output_tokens: TokenLengths = Field(TokenLengths(mean=1, p95=1), description="Generated lengths; leave out for embedding models.")
     shared_prefix_tokens: int = Field(0, ge=0, description="Leading prompt tokens that requests have in common, so that the prefix cache can serve them.")
@@ -89,8 +92,15 @@ class Workload(Strict):
         over = [name for name, window in (self.schedule.windows.items() if self.schedule else ()) if window.share > max(1.0, self.burst)]
         if over:
             yield "schedule", f"the share of {', '.join(over)} is above burst {self.burst:g}; raise burst or peak_rps"
+        if self.mean_rps is not None and self.mean_rps > self.peak_rps:
+            yield "mean_rps", f"mean_rps {self.mean_rps:g} is above peak_rps {self.peak_rps:g}"
         if self.shared_prefix_tokens >= self.input_tokens.mean and self.shared_prefix_tokens:
             yield "shared_prefix_tokens", f"shared_prefix_tokens {self.shared_prefix_tokens} must be below input_tokens.mean {self.input_tokens.mean}"
+
+    @property
+    def average_rps(self) -> float:
+        """Requests a second that a month's bill is spread over."""
+        return self.peak_rps if self.mean_rps is None else self.mean_rps
 
 
 class Slo(Strict):

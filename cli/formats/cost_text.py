@@ -27,7 +27,7 @@ def cost_text(bill: Bill) -> str:
     said += [(f"tenant {name}", f"${usd:,.2f} an hour, ${usd * bill.hours_per_month:,.0f} a month") for name, usd in sorted(bill.by_tenant.items())]
     lines.append(pairs(said, indent=""))
     if bill.by_model:
-        lines.append("\nBy model version, with its share of the platform, at the planned load\n" + _models(bill))
+        lines.append("\nBy model version, with its share of the platform, at the mean load of the month\n" + _models(bill))
     if bill.prices:
         lines.append("\nPrices\n" + _prices(bill))
     return "\n".join(lines)

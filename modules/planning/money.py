@@ -112,9 +112,9 @@ def cost_plan(
     by_model = _by_model(spec, models, by_pool, hourly, prompt_shares)
     by_pool |= around.by_name()
     work = [spec.models[name].workload for name in models]
-    requests = sum(w.peak_rps for w in work) * _SECONDS_PER_HOUR
-    prompts, answers = (sum(w.peak_rps * _mtok_of(w, kind) for w in work) for kind in ("input", "output"))
-    spent_on_prompts = sum(m.usd_per_mtok_input * spec.models[n].workload.peak_rps * _mtok_of(spec.models[n].workload, "input") for n, m in by_model.items())
+    requests = sum(w.average_rps for w in work) * _SECONDS_PER_HOUR
+    prompts, answers = (sum(w.average_rps * _mtok_of(w, kind) for w in work) for kind in ("input", "output"))
+    spent_on_prompts = sum(m.usd_per_mtok_input * spec.models[n].workload.average_rps * _mtok_of(spec.models[n].workload, "input") for n, m in by_model.items())
     return CostPlan(
         usd_per_hour=round(hourly, 4), usd_per_month=round(hourly * HOURS_PER_MONTH, 2), usd_per_hour_max=round(largest, 4),
         usd_per_mtok=_per(hourly, prompts + answers), usd_per_mtok_input=_per(spent_on_prompts, prompts),
@@ -151,12 +151,12 @@ def _by_model(
         usd = hourly * (own[name] / all_pools if all_pools else 1 / len(models))
         on_prompts = sum(by_pool[f"{name}/{role}"] * prompt_shares[name, role] for role in model.pools)
         share = on_prompts / own[name] if own[name] else 0.5
-        prompts, answers = (work.peak_rps * _mtok_of(work, kind) for kind in ("input", "output"))
+        prompts, answers = (work.average_rps * _mtok_of(work, kind) for kind in ("input", "output"))
         table[name] = ModelCost(
             version=f"{model.source} {model.weights} on {model.engine} {model.engine_version}", usd_per_hour=round(usd, 4),
-            usd_per_month=round(usd * HOURS_PER_MONTH, 2), usd_per_request=round(usd / (work.peak_rps * _SECONDS_PER_HOUR), 8),
+            usd_per_month=round(usd * HOURS_PER_MONTH, 2), usd_per_request=round(usd / (work.average_rps * _SECONDS_PER_HOUR), 8),
             usd_per_mtok=_per(usd, prompts + answers), usd_per_mtok_input=_per(usd * share, prompts), usd_per_mtok_output=_per(usd * (1 - share), answers),
-            utilization=round(min(1.0, work.peak_rps / carried), 4) if (carried := carried_per_s(model)) else 0.0,
+            utilization=round(min(1.0, work.average_rps / carried), 4) if (carried := carried_per_s(model)) else 0.0,
         )  # fmt: skip
     return table
 

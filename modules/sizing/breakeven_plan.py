@@ -18,6 +18,7 @@ class Demand:
     input_tokens: float
     output_tokens: float
     shared_prefix_tokens: float = 0.0
+    mean_rps: float | None = None
 
 
 def choose_model(plan: DeploymentPlan, name: str | None) -> str:
@@ -35,7 +36,7 @@ def choose_model(plan: DeploymentPlan, name: str | None) -> str:
 
 
 def planned(plan: DeploymentPlan, name: str, demand: Demand) -> Planned:
-    """The steady fleet of one model, its traffic and its planned tokens: the peak of the spec, held for the whole month.
+    """The steady fleet of one model, its traffic and its planned tokens: the spec's mean of the month, or its peak held all month.
 
     The bill is the deployment's, split over the models by the price of their pools. The capacity is what the replicas
     carry inside their objectives, around the clock. The shared prefix is taken to be served from the API's prompt cache
@@ -58,8 +59,12 @@ def planned(plan: DeploymentPlan, name: str, demand: Demand) -> Planned:
             cached_share=demand.shared_prefix_tokens / demand.input_tokens if model.prefix_caching else 0.0,
             batch_share=1.0 if model.profile == "batch" else 0.0,
         ),
-        tokens_per_month=demand.peak_rps * tokens * seconds,
-        tokens_source=f"the spec's peak of {demand.peak_rps:g} requests a second, held all month; state the real one where it is less",
+        tokens_per_month=(demand.mean_rps or demand.peak_rps) * tokens * seconds,
+        tokens_source=(
+            f"the spec's peak of {demand.peak_rps:g} requests a second, held all month; state mean_rps where it is less"
+            if demand.mean_rps is None
+            else f"the spec's mean of {demand.mean_rps:g} requests a second"
+        ),
     )
 
 

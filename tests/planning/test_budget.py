@@ -9,6 +9,7 @@ import pytest
 from inferform.errors import InputError
 from inferform.plan import DeploymentPlan
 from inferform.plan_cost import HOURS_PER_MONTH
+from pydantic import ValidationError
 
 from tests.planning.specs import LARGE, model, plan
 
@@ -151,3 +152,19 @@ def test_the_bill_adds_up(factor: float) -> None:
     assert cost.usd_per_mtok_input < cost.usd_per_mtok < cost.usd_per_mtok_output
     assert cost.usd_per_request == pytest.approx(cost.usd_per_hour / (7200 * factor), rel=1e-3)
     assert cost.usd_per_hour <= cost.usd_per_hour_max
+
+
+def test_the_mean_load_of_the_month_spreads_the_bill() -> None:
+    """At half the peak on the mean, the same fleet costs twice as much a token and a request, and half of it is used."""
+    load = {"peak_rps": 4, "input_tokens": {"mean": 800}, "output_tokens": {"mean": 200}}
+    held, half = (plan({"m": model(workload={**load, **more})}) for more in ({}, {"mean_rps": 2}))
+    assert held.cost.usd_per_hour == half.cost.usd_per_hour
+    for name in ("usd_per_mtok", "usd_per_mtok_input", "usd_per_mtok_output", "usd_per_request"):
+        assert getattr(half.cost, name) == pytest.approx(2 * getattr(held.cost, name), rel=1e-3), name
+    assert half.cost.by_model["m"].utilization == pytest.approx(held.cost.by_model["m"].utilization / 2, abs=1e-3)
+
+
+def test_a_mean_above_the_peak_is_refused() -> None:
+    """The mean of a month is at most its busiest hour."""
+    with pytest.raises(ValidationError, match="mean_rps 5 is above peak_rps 4"):
+        plan({"m": model(workload={"peak_rps": 4, "mean_rps": 5, "input_tokens": {"mean": 800}, "output_tokens": {"mean": 200}})})

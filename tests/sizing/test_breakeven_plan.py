@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from inferform.errors import InputError
 from inferform.plan import DeploymentPlan
@@ -66,3 +68,12 @@ def test_a_spec_of_several_models_asks_which() -> None:
     with pytest.raises(InputError) as err:
         choose_model(two, "chats")
     assert ("chat",) == err.value.problems[0].legal
+
+
+def test_the_mean_of_the_month_counts_where_the_spec_states_it() -> None:
+    """A third of the peak on the mean is a third of the tokens; the fleet and its bill stay."""
+    fleet = plan({"llama-70b": model({"aggregated": pool()})})
+    held, mean = (planned(fleet, "llama-70b", d) for d in (DEMAND, replace(DEMAND, mean_rps=2)))
+    assert held.tokens_per_month == pytest.approx(3 * mean.tokens_per_month)
+    assert held.fleet == mean.fleet
+    assert "mean of 2 requests a second" in mean.tokens_source
