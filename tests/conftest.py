@@ -14,3 +14,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def golden_write(request: pytest.FixtureRequest) -> bool:
     """Whether golden files are written in this run."""
     return bool(request.config.getoption("--golden-write"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The slow tests first, so that no worker begins one when all others are done, and none is taken from its module's fixture."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
