@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from inferform.cli.options import Env, Policies, Sandbox, Spec, Strict, Waivers, WorkFolder
 from inferform.cli.output import Output
+from inferform.cli.sized import Prices
 
 EXAMPLES = (
     "inferform apply deployment.yaml --env prod",
@@ -21,20 +22,22 @@ def run(
     strict: Strict = False,
     policy: Policies = None,
     sandbox: Sandbox = None,
+    prices: Prices = None,
 ) -> None:
     """Apply exactly the saved plan.
 
-    Refuses where the spec, the rendered files or a stack are not what was planned, or the verdict denies. After an
-    interruption it goes on where it stopped.
+    Refuses where the spec, the rendered files or a stack are not what was planned, or the verdict denies. A plan that rollback
+    saved needs no spec. After an interruption it goes on where it stopped.
     """
+    from inferform.cli.applied import placed, source_to_apply
     from inferform.cli.formats.operate_text import apply_text
     from inferform.cli.progress import drawn
     from inferform.cli.session import actor, backend, rules
-    from inferform.load import load_spec, located
+    from inferform.cli.sized import steps
     from inferform.operate.apply import apply
 
-    loaded = load_spec(spec, env)
+    source, place = source_to_apply(spec, env, folder)
     judged = rules(waivers, strict=strict, folders=policy)
-    with located(loaded), drawn(out) as progress:
-        result = apply(loaded, folder, progress, backend=backend(sandbox), actor=actor(), rules=judged)
+    with placed(source), drawn(out) as progress:
+        result = apply(source, place, progress, backend=backend(sandbox), actor=actor(), rules=judged, steps=steps(out, prices))
     out.result(result, lambda: apply_text(result))

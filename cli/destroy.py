@@ -29,17 +29,19 @@ def run(
 ) -> None:
     """Destroy a deployment, stack by stack in reverse order.
 
-    A protected deployment needs its name typed.
+    A protected deployment needs its name typed. Where the spec's file is gone, what was applied from it last is destroyed.
     """
+    from inferform.cli.applied import placed, source_in_cloud
     from inferform.cli.formats.operate_text import destroy_text
     from inferform.cli.progress import drawn
     from inferform.cli.session import actor, backend
-    from inferform.load import load_spec, located
+    from inferform.load import LoadedSpec
     from inferform.operate.destroy import destroy
 
-    loaded = load_spec(spec, env)
-    if confirm is None and loaded.spec.protected and sys.stdin.isatty() and loaded.path != "-":
-        confirm = typer.prompt(f"Type the name of the deployment to destroy it in {loaded.environment}", err=True)
-    with located(loaded), drawn(out) as progress:
-        result = destroy(loaded, folder, progress, backend=backend(sandbox), actor=actor(), confirmed=confirm, stacks=stack)
+    source, place = source_in_cloud(out, spec, env, folder)
+    protected = source.spec.protected if isinstance(source, LoadedSpec) else source.protected
+    if confirm is None and protected and sys.stdin.isatty() and spec != "-":
+        confirm = typer.prompt(f"Type the name of the deployment to destroy it in {source.environment}", err=True)
+    with placed(source), drawn(out) as progress:
+        result = destroy(source, place, progress, backend=backend(sandbox), actor=actor(), confirmed=confirm, stacks=stack)
     out.result(result, lambda: destroy_text(result))

@@ -17,14 +17,14 @@ def run(out: Output, spec: Spec, *, env: Env = None, folder: WorkFolder = None, 
 
     Ends with 4 where something did. What an autoscaler rightly owns is no drift and listed apart.
     """
+    from inferform.cli.applied import placed, source_in_cloud
     from inferform.cli.formats.operate_text import drift_text
     from inferform.cli.progress import drawn
     from inferform.cli.session import actor, backend
-    from inferform.load import load_spec, located
     from inferform.operate.drift import drift
 
-    loaded = load_spec(spec, env)
-    with located(loaded), drawn(out) as progress:
-        result = drift(loaded, folder, progress, backend=backend(sandbox), actor=actor())
+    source, place = source_in_cloud(out, spec, env, folder)
+    with placed(source), drawn(out) as progress:
+        result = drift(source, place, progress, backend=backend(sandbox), actor=actor())
     out.result(result, lambda: drift_text(result))
     return EXIT_DIFFERENT if result.drifted else EXIT_DONE

@@ -45,6 +45,7 @@ COMMANDS: dict[str, str] = {
     "preflight": "Check the cloud account before an apply.",
     "plan": "Plan what apply would do, and save it.",
     "apply": "Apply exactly the saved plan.",
+    "rollback": "Plan an earlier apply again.",
     "drift": "Find what changed behind Terraform's back.",
     "destroy": "Destroy a deployment, stack by stack in reverse order.",
     "breakeven": "Compare an own fleet with a managed API.",

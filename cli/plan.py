@@ -38,25 +38,14 @@ def run(
     from inferform.cli.formats.operate_text import plan_result_text
     from inferform.cli.progress import drawn
     from inferform.cli.session import actor, backend, rules
-    from inferform.cli.sized import price_book, warn_of_old_prices
-    from inferform.load import LoadedSpec, load_spec, located
+    from inferform.cli.sized import steps
+    from inferform.load import load_spec, located
     from inferform.operate.plan import plan
-    from inferform.operate.steps import Steps
-    from inferform.plan import DeploymentPlan
 
     loaded = load_spec(spec, env)
-    book = price_book(prices)
-
-    def size(source: LoadedSpec | DeploymentPlan) -> DeploymentPlan:
-        from inferform import planner
-
-        sized = source if isinstance(source, DeploymentPlan) else planner.size(source.spec, source.environment, book)
-        warn_of_old_prices(out, sized)
-        return sized
-
     judged = rules(waivers, strict=strict, folders=policy)
     with located(loaded), drawn(out) as progress:
-        result = plan(loaded, folder, progress, backend=backend(sandbox), actor=actor(), rules=judged, steps=Steps(size=size))
+        result = plan(loaded, folder, progress, backend=backend(sandbox), actor=actor(), rules=judged, steps=steps(out, prices))
     out.result(result, lambda: plan_result_text(result))
     if not result.allowed:
         return EXIT_DENIED

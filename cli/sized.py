@@ -11,6 +11,7 @@ from inferform.cli.output import Output
 if TYPE_CHECKING:
     from inferform.catalog.price_book import PriceBook
     from inferform.load import LoadedSpec
+    from inferform.operate.steps import Source, Steps
     from inferform.plan import DeploymentPlan
     from inferform.planner import Explanation
 
@@ -49,6 +50,23 @@ def explained(out: Output, loaded: LoadedSpec, prices: Path | None) -> tuple[Dep
         plan, explanation = explain(loaded.spec, loaded.environment, book)
     warn_of_old_prices(out, plan)
     return plan, explanation
+
+
+def steps(out: Output, prices: Path | None) -> Steps:
+    """The steps of plan and apply, sizing by these prices."""
+    from inferform.operate.steps import Steps
+    from inferform.plan import DeploymentPlan
+
+    book = price_book(prices)
+
+    def size(source: Source) -> DeploymentPlan:
+        from inferform import planner
+
+        plan = source if isinstance(source, DeploymentPlan) else planner.size(source.spec, source.environment, book)
+        warn_of_old_prices(out, plan)
+        return plan
+
+    return Steps(size=size)
 
 
 def warn_of_old_prices(out: Output, plan: DeploymentPlan) -> None:

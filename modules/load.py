@@ -36,7 +36,8 @@ class LoadedSpec:
     """A valid spec for one environment, and where each of its fields stands.
 
     `path` is the file as it was given (`-` for standard input), `lines` the line of each dotted field, `written` the fields
-    whose value stands in the environment's overlay, as they are written there; `environments` the names of all overlays.
+    whose value stands in the environment's overlay, as they are written there; `environments` the names of all overlays,
+    `text` the document as it was read.
     """
 
     spec: DeploymentSpec
@@ -45,6 +46,7 @@ class LoadedSpec:
     lines: Mapping[str, int]
     written: Mapping[str, str]
     environments: tuple[str, ...]
+    text: str = ""
 
     @property
     def file(self) -> str:
@@ -60,6 +62,7 @@ class _Read:
     path: str
     overlays: Mapping[str, Node]
     problems: tuple[Problem, ...]
+    text: str
 
 
 def load_spec(path: str | Path, environment: str | None = None) -> LoadedSpec:
@@ -161,7 +164,7 @@ def _read(path: str) -> _Read:
     for name, overlay in written.value.items() if written and isinstance(written.value, dict) else ():
         overlays[name] = overlay if overlay.value is not None else replace(overlay, value={})
         problems += _overlay_problems(name, overlay, file)
-    return _Read(root, path, overlays, tuple(problems))
+    return _Read(root, path, overlays, tuple(problems), data.decode("utf-8", "replace"))
 
 
 def _overlay_problems(name: str, overlay: Node, file: str) -> list[Problem]:
@@ -281,7 +284,7 @@ def _build(read: _Read, environment: str | None) -> tuple[LoadedSpec | None, lis
     # The overlays are merged in; without them one environment's spec does not change when another's overlay does.
     calibration = spec.calibration and _from_folder(spec.calibration, folder)
     spec = spec.model_copy(update={"environments": {}, "models": models, "calibration": calibration})
-    return LoadedSpec(spec, name, read.path, lines, written_in, tuple(read.overlays)), []
+    return LoadedSpec(spec, name, read.path, lines, written_in, tuple(read.overlays), read.text), []
 
 
 def _with_config_path(model: ModelSpec, folder: Path) -> ModelSpec:

@@ -12,7 +12,8 @@ _MOST_CHANGES = 40
 
 def plan_result_text(result: PlanResult) -> str:
     """Changes, cost, risks and verdict of a saved plan, and what to run next."""
-    head = f"{result.name} in {result.environment}: {'first plan' if result.first else 'plan'} {result.digest[:12]} in {result.folder}"
+    kind = f"rollback to apply {result.rollback_to}," if result.rollback_to is not None else "first" if result.first else ""
+    head = f"{result.name} in {result.environment}: {f'{kind} plan'.strip()} {result.digest[:12]} in {result.folder}"
     parts = [head, _changes(result.stacks), _cost(result)]
     if result.risks:
         parts.append("Risks\n" + bullets([f"{r.level}: {r.message}{f'; {r.remedy}' if r.remedy else ''} ({r.address})" for r in result.risks]))

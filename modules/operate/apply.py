@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inferform.errors import PolicyDeniedError, StateError
-from inferform.operate import audit, lock, record
+from inferform.operate import audit, history, lock, record, rollback
 from inferform.operate.audit import Actor
 from inferform.operate.backend import Backend
 from inferform.operate.changes import add, beyond, count, from_plan
@@ -42,13 +42,16 @@ AGAIN = "run inferform plan again, look at it, and apply that"
 def apply(
     source: Source, out: Path | None, progress: Progress = silent, *, backend: Backend, actor: Actor, rules: Rules, steps: Steps | None = None
 ) -> ApplyResult:
-    """Apply the saved plan of a spec.
+    """Apply the saved plan of a spec; where that is a rollback, the deployment that it brings back, whatever the spec says now.
 
     Raises: PolicyDeniedError when the verdict denies; StateError when there is no saved plan, when it is not of this spec,
     when anything differs from what was shown, or while another command works here; ToolFailedError with what the cloud refused.
     """
     tool = find_terraform(backend.settings)
     steps = steps or Steps()
+    past = rollback.saved(history.of(source, out), steps)
+    if past is not None:
+        source, steps = past.source, past.steps
     sized, folder = size(source, steps, out, progress)
     with lock.hold(folder.lock, "apply", actor.when):
         kept = _saved(folder, sized, backend)
@@ -62,6 +65,7 @@ def apply(
         try:
             each = runs(prepared.configs, folder, backend, tool, progress)
             work.judge_again(each)
+            write_json(folder.attempt, {"digest": kept.result.digest, "who": actor.who, "when": actor.when})
             for run in each.values():
                 work.stack(run)
             for result in work.results:
@@ -71,9 +75,12 @@ def apply(
             audit.append(folder.audit, actor, "apply failed", digest=kept.result.digest, reason=str(err)[:400], stacks=dict(work.journal.stacks))
             raise
         record.keep_applied(folder, sized, kept)
-        folder.record.unlink(missing_ok=True)
-        folder.journal.unlink(missing_ok=True)
-        audit.append(folder.audit, actor, "applied", digest=kept.result.digest, spec=sized.spec_digest, counts=add(s.counts for s in work.results).model_dump())
+        counts = add(s.counts for s in work.results)
+        history.keep(folder, source, sized, kept, actor=actor, counts=counts)
+        # In this order a cut between two of them leaves something that the next apply completes.
+        for path in (folder.attempt, folder.record, folder.journal):
+            path.unlink(missing_ok=True)
+        audit.append(folder.audit, actor, "applied", digest=kept.result.digest, spec=sized.spec_digest, counts=counts.model_dump())
     return ApplyResult(
         name=sized.name,
         environment=sized.environment,
@@ -81,7 +88,7 @@ def apply(
         digest=kept.result.digest,
         resumed=resumed,
         stacks=tuple(work.results),
-        counts=add(s.counts for s in work.results),
+        counts=counts,
         outputs=work.outputs,
         warnings=tuple(work.warnings),
     )
@@ -98,7 +105,7 @@ def _saved(folder: Folder, sized: DeploymentPlan, backend: Backend) -> Record:
     if kept.backend != backend.name:
         raise StateError(f"the saved plan is for {kept.backend}, not for {backend.name}; {AGAIN}")
     if kept.deployment_digest != record.deployment_digest(sized):
-        raise StateError(f"the spec, the catalogue or inferform itself changed since plan {result.digest[:12]} was made; {AGAIN}")
+        raise StateError(f"the spec, the prices, the catalogue or inferform itself changed since plan {result.digest[:12]} was made; {AGAIN}")
     if not result.allowed:
         _deny(result.verdict)
     blocked = [r for r in result.risks if r.level == "block"]

@@ -6,6 +6,8 @@ work/<stack>/                                          terraform's working direc
 state/                                                 state, where the backend is local
 record.json, journal.json                              the saved plan, and how far its apply came
 applied/                                               what was applied last: plan.json, record.json, stacks
+attempt.json                                           an apply began and no apply has ended since
+history/<number>/                                      every apply that ended: spec, plan, who and when
 audit.jsonl                                            who did what, with digests; only ever added to
 lock                                                   held while a command works here
 """
@@ -26,6 +28,8 @@ from inferform.errors import InputError, Problem
 
 CONFIG = "cdk.tf.json"
 PLAN_FILE = "saved.tfplan"
+# Below the working directory: NAME/ENVIRONMENT of every deployment.
+HOME = Path(".inferform")
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,14 @@ class Folder:
     def applied(self) -> Path:
         return self.root / "applied"
 
+    @property
+    def attempt(self) -> Path:
+        return self.root / "attempt.json"
+
+    @property
+    def history(self) -> Path:
+        return self.root / "history"
+
     def work(self, stack: str) -> Path:
         """Working directory in which the stack is planned and applied."""
         return self.root / "work" / stack
@@ -88,7 +100,7 @@ def open_folder(out: Path | None, name: str, environment: str) -> Folder:
 
     Raises: InputError when it cannot be made.
     """
-    root = (out or Path(".inferform") / name / environment).absolute()
+    root = (out or HOME / name / environment).absolute()
     try:
         # Saved plans and states hold what the cloud told, so they are the user's alone.
         root.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -35,9 +35,19 @@ Json = dict[str, Any]
 
 
 def plan(
-    source: Source, out: Path | None, progress: Progress = silent, *, backend: Backend, actor: Actor, rules: Rules, steps: Steps | None = None
+    source: Source,
+    out: Path | None,
+    progress: Progress = silent,
+    *,
+    backend: Backend,
+    actor: Actor,
+    rules: Rules,
+    steps: Steps | None = None,
+    rollback_to: int | None = None,
 ) -> PlanResult:
     """Make and save the plan of a spec (or of a DeploymentPlan); `out` None means `.inferform/<name>/<environment>`.
+
+    `rollback_to` says that the source is an earlier apply, by its number.
 
     Raises: InputError for a spec that cannot be built, MissingToolError without terraform, ToolFailedError with terraform's
     diagnostics, StateError while another command works in the folder. A verdict that denies is a result, not an error.
@@ -72,12 +82,14 @@ def plan(
             verdict=verdict,
             warnings=(*_after_cut_off(cut_off), *sized.warnings, *planned.warnings),
             adapted=prepared.adapted_lines,
+            rollback_to=rollback_to,
         )
         kept = record.Record(backend=backend.name, deployment_digest=deployment, dependencies=prepared.dependencies, result=result)
         write_json(folder.record, kept.model_dump(mode="json"))
         # The new plan starts from what is there, so how far an older one came no longer matters.
         folder.journal.unlink(missing_ok=True)
-        audit.append(folder.audit, actor, "plan", digest=result.digest, spec=sized.spec_digest, backend=backend.name, allowed=result.allowed)
+        facts = {} if rollback_to is None else {"rollback_to": rollback_to}
+        audit.append(folder.audit, actor, "plan", digest=result.digest, spec=sized.spec_digest, backend=backend.name, allowed=result.allowed, **facts)
     return result
 
 

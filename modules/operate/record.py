@@ -54,17 +54,17 @@ def read_record(path: Path) -> Record | None:
 
     Raises: StateError when the file is not what plan wrote.
     """
-    return _read(path, Record)
+    return read(path, Record)
 
 
 def read_journal(path: Path) -> Journal | None:
     """The journal of an apply that has not ended; None when there is none."""
-    return _read(path, Journal)
+    return read(path, Journal)
 
 
 def applied_plan(folder: Folder) -> DeploymentPlan | None:
     """The DeploymentPlan that was applied last from this folder."""
-    return _read(folder.applied_plan, DeploymentPlan)
+    return read(folder.applied_plan, DeploymentPlan)
 
 
 def keep_applied(folder: Folder, plan: DeploymentPlan, record: Record) -> None:
@@ -76,8 +76,8 @@ def keep_applied(folder: Folder, plan: DeploymentPlan, record: Record) -> None:
 
 
 def forget_applied(folder: Folder) -> None:
-    """Nothing is applied any more; state and audit stay."""
-    for path in (folder.record, folder.journal, folder.plan):
+    """Nothing is applied any more; state, history and audit stay."""
+    for path in (folder.record, folder.journal, folder.plan, folder.attempt):
         path.unlink(missing_ok=True)
     for path in (folder.applied, folder.root / "work"):
         shutil.rmtree(path, ignore_errors=True)
@@ -89,7 +89,8 @@ def dependents(dependencies: Mapping[str, tuple[str, ...]], stack: str) -> list[
     return list(dict.fromkeys([*found, *(d for s in found for d in dependents(dependencies, s))]))
 
 
-def _read(path: Path, kind: type[M]) -> M | None:
+def read(path: Path, kind: type[M]) -> M | None:
+    """What a file holds; None when it is not there. Raises: StateError when it is not what inferform wrote."""
     try:
         return kind.model_validate(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:

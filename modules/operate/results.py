@@ -90,6 +90,7 @@ class PlanResult(Result):
     verdict: Verdict
     warnings: tuple[str, ...] = ()
     adapted: tuple[str, ...] = Field((), description="What was removed from the configuration for this backend; empty on a real cloud.")
+    rollback_to: int | None = Field(None, description="Number of the earlier apply that this plan brings back; None for a plan of the spec.")
 
     @property
     def has_changes(self) -> bool:
@@ -118,6 +119,38 @@ class ApplyResult(Result):
     counts: Counts
     outputs: dict[str, dict[str, JsonValue]] = Field(description="Outputs by stack; sensitive ones are left out.")
     warnings: tuple[str, ...] = ()
+
+
+class Applied(Result):
+    """One apply that ended, as the history keeps it."""
+
+    number: int
+    name: str
+    environment: str
+    when: str = Field(description="ISO 8601, UTC.")
+    who: str
+    digest: str = Field(description="Digest of the saved plan that was applied.")
+    spec_digest: str
+    deployment_digest: str = Field(description="SHA-256 of the DeploymentPlan.")
+    spec_file: str | None = Field(None, description="Absolute path of the spec; None when it was not a file.")
+    inferform_version: str
+    backend: str
+    rollback_to: int | None = Field(None, description="Number of the apply that this one brought back.")
+    usd_per_month: float
+    nodes: dict[str, int] = Field(description="Steady nodes by MODEL/POOL.")
+    counts: Counts
+    files: dict[str, str] = Field(description="SHA-256 of what is kept beside this entry, by file name.")
+
+
+class HistoryResult(Result):
+    """What was applied from one folder, oldest first."""
+
+    name: str = Field(description="Name of the deployment; empty where nothing was applied.")
+    environment: str
+    folder: str
+    current: int | None = Field(description="The apply that is in the cloud; None after a destroy.")
+    unfinished: bool = Field(description="A later apply began and has not ended.")
+    applied: tuple[Applied, ...]
 
 
 class AttributeDrift(Result):

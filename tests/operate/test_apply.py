@@ -66,7 +66,7 @@ def test_apply_needs_a_plan(tmp_path: Path) -> None:
 def test_a_changed_spec_is_refused(tmp_path: Path) -> None:
     """A plan of one spec is not applied for another; nothing is touched."""
     planned(tmp_path)
-    with pytest.raises(StateError, match="the spec, the catalogue or inferform itself changed since plan"):
+    with pytest.raises(StateError, match="the spec, the prices, the catalogue or inferform itself changed since plan"):
         applied(tmp_path, tiny_plan(cidr="10.1.0.0/16"))
     assert [] == list((tmp_path / "state").glob("*.tfstate"))
 
