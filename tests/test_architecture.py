@@ -42,7 +42,7 @@ ALLOWED: dict[str, set[str]] = {
         "inferform.planning",
     },
     "inferform.render": {*READERS, "inferform.quantities", "inferform.engines", "inferform.labels", "inferform.render"},
-    "inferform.simulate": {*READERS, "inferform.quantities", "inferform.simulate"},
+    "inferform.simulate": {*READERS, "inferform.quantities", "inferform.engines", "inferform.simulate"},
     "inferform.stacks": {*READERS, "inferform.labels", "inferform.stacks"},
     # A program, for `cdktf synth`: it joins loading, planning and synthesis as the command line does.
     "inferform.stacks.main": {*READERS, "inferform.load", "inferform.planner", "inferform.stacks"},

@@ -173,6 +173,17 @@ class PrometheusMetadata(BaseModel):
     timeout: str = ""
 
 
+class CronMetadata(BaseModel):
+    """Metadata of a cron trigger."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
+
+    timezone: str
+    start: str
+    end: str
+    desired_replicas: int
+
+
 T = TypeVar("T", bound=BaseModel)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from inferform.engines import find_engine
 from inferform.errors import InputError, Problem
 from inferform.plan import DeploymentPlan
 from inferform.simulate.hpa import PodReadings, Scale
@@ -53,6 +54,10 @@ class Pool:
     replicas: int
     grouped: bool = False
     alone: float = ALONE
+    # Data-parallel ranks with series of their own.
+    ranks: int = 1
+    # Other workloads that queries of this one's scaler read: their ready replicas.
+    neighbours: tuple[tuple[str, int], ...] = ()
 
     @property
     def residence_s(self) -> float:
@@ -70,13 +75,15 @@ def pool_of(plan: DeploymentPlan, model_name: str, pool_name: str, *, tokens_per
     if pool.requests_per_s <= 0 or pool.concurrency <= 0:
         raise InputError(Problem("has no planned rate", f"models.{model_name}.pools.{pool_name}.requests_per_s", value=str(pool.requests_per_s)))
     tokens = tokens_per_request if tokens_per_request is not None else pool.max_model_len / CONTEXT_OVER_MEAN
-    held = pool.kv_cache_tokens / tokens if pool.kv_cache_tokens else math.inf
+    kv_tokens = pool.kv_cache_tokens * pool.dp
+    held = kv_tokens / tokens if kv_tokens else math.inf
     return Pool(
         plan.namespace, model.served_name, f"{model_name}-{pool_name}", plan.gateway.namespace, plan.name, pool.requests_per_s, pool.concurrency,
-        pace=max(pool.requests_per_s / BUSY, 1000 / pool.ttft_ms.p50), most_running=max(pool.concurrency, min(pool.max_num_seqs, held)),
-        kv_tokens=pool.kv_cache_tokens, tokens_per_request=tokens, ttft_s=pool.ttft_ms.p50 / 1000, ttft_p95_s=pool.ttft_ms.p95 / 1000,
+        pace=max(pool.requests_per_s / BUSY, 1000 / pool.ttft_ms.p50), most_running=max(pool.concurrency, min(pool.max_num_seqs * pool.dp, held)),
+        kv_tokens=kv_tokens, tokens_per_request=tokens, ttft_s=pool.ttft_ms.p50 / 1000, ttft_p95_s=pool.ttft_ms.p95 / 1000,
         start_s=model.load.total_s, pre_stop_s=pool.lifecycle.pre_stop_s, grace_s=pool.lifecycle.grace_s, replicas=pool.replicas.steady,
-        grouped=pool.nodes_per_replica > 1,
+        grouped=pool.nodes_per_replica > 1, ranks=pool.dp if find_engine(model.engine).rank_series else 1,
+        neighbours=tuple((f"{model_name}-{name}", model.pools[name].replicas.steady) for name in sorted(model.pools) if name != pool_name),
     )  # fmt: skip
 
 

@@ -7,12 +7,13 @@ controllers/keda/hpa.go of KEDA 2.20.2.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from inferform.errors import InputError, Nearest, Problem
 from inferform.simulate.api import (
     BehaviorShape,
+    CronMetadata,
     FallbackShape,
     HpaShape,
     MetricShape,
@@ -23,6 +24,7 @@ from inferform.simulate.api import (
     TriggerShape,
     read_shape,
 )
+from inferform.simulate.cron import Window
 
 # The controller's own defaults (kube-controller-manager flags).
 TOLERANCE = 0.1
@@ -83,7 +85,7 @@ class Fallback:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A prometheus trigger: its metric in the HPA, and how KEDA reads the answer."""
+    """A prometheus or cron trigger: its metric in the HPA, and how KEDA reads the answer. For cron the query is the name of a window."""
 
     metric: Metric
     query: str
@@ -106,6 +108,7 @@ class ScaledSpec:
     fallback: Fallback | None
     queries: tuple[Query, ...]
     hpa: HpaSpec
+    windows: Mapping[str, Window] = field(default_factory=dict)
 
 
 def read_object(data: Mapping[str, Any]) -> ScaledSpec | HpaSpec:
@@ -169,14 +172,19 @@ def _scaled(name: str, spec: ScaledObjectShape) -> ScaledSpec:
     problems = _refused(spec)
     queries: list[Query] = []
     metrics: list[Metric] = []
+    windows: dict[str, Window] = {}
     for at, trigger in enumerate(spec.triggers):
-        field = f"spec.triggers.{at}"
+        where = f"spec.triggers.{at}"
         try:
             if trigger.type == "prometheus":
-                queries.append(_query(trigger, at, field))
+                queries.append(_query(trigger, at, where))
+                metrics.append(queries[-1].metric)
+            elif trigger.type == "cron":
+                queries.append(_scheduled(trigger, at, where))
+                windows[queries[-1].query] = _window(trigger, where)
                 metrics.append(queries[-1].metric)
             else:
-                metrics.append(_resource(trigger, field))
+                metrics.append(_resource(trigger, where))
         except InputError as err:
             problems += err.problems
     if problems:
@@ -186,7 +194,7 @@ def _scaled(name: str, spec: ScaledObjectShape) -> ScaledSpec:
     hpa = _hpa(f"keda-hpa-{name}", low, spec.max_replica_count, ordered, spec.advanced.horizontal_pod_autoscaler_config.behavior)
     return ScaledSpec(
         name, spec.min_replica_count, spec.max_replica_count, spec.idle_replica_count, spec.polling_interval, spec.cooldown_period,
-        spec.initial_cooldown_period, _fallback(spec.fallback), tuple(queries), hpa,
+        spec.initial_cooldown_period, _fallback(spec.fallback), tuple(queries), hpa, windows,
     )  # fmt: skip
 
 
@@ -219,8 +227,21 @@ def _query(trigger: TriggerShape, at: int, field: str) -> Query:
     return Query(metric, metadata.query, metadata.activation_threshold, metadata.ignore_null_values, trigger.use_cached_metrics)
 
 
+def _scheduled(trigger: TriggerShape, at: int, field: str) -> Query:
+    """KEDA asks for the window's replicas against a target of 1 each, and for 1 outside; that is what is always there."""
+    if trigger.metric_type not in ("", "AverageValue"):
+        raise InputError(Problem("a cron trigger is an average", f"{field}.metricType", value=trigger.metric_type, legal=("AverageValue",)))
+    name = f"s{at}-cron"
+    return Query(Metric("External", name, "AverageValue", 1000), name, 0.0, ignore_null_values=False, cached=trigger.use_cached_metrics)
+
+
+def _window(trigger: TriggerShape, field: str) -> Window:
+    found = read_shape(CronMetadata, trigger.metadata, f"{field}.metadata")
+    return Window(found.start, found.end, found.timezone, found.desired_replicas, f"{field}.metadata")
+
+
 def _resource(trigger: TriggerShape, field: str) -> Metric:
-    known = ("prometheus", "cpu")
+    known = ("prometheus", "cron", "cpu")
     if trigger.type not in known:
         close = Nearest(trigger.type, known).suggestions(1)
         raise InputError(Problem("is a trigger that this model does not know", f"{field}.type", value=trigger.type, legal=known, fix="".join(close)))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from inferform.engines import Signal, engine_names, find_engine
 from inferform.simulate.fleet import Exposed, Firsts, Fleet, Pool
 from inferform.simulate.hpa import MetricUnavailableError
 from inferform.simulate.promql import Element, Expression, Labels, Ranged, Vector, parse
@@ -16,14 +17,21 @@ from inferform.simulate.promql import Element, Expression, Labels, Ranged, Vecto
 SCRAPE_S = 15
 # The longest window that is kept.
 _KEEP_S = 900
-# vLLM 0.33, vllm/v1/metrics/loggers.py.
-_GAUGES: dict[str, Callable[[Exposed], float]] = {
-    "vllm:num_requests_waiting": lambda e: e.waiting,
-    "vllm:num_requests_running": lambda e: e.running,
-    "vllm:kv_cache_usage_perc": lambda e: e.kv_use,
-}
-_COUNTERS: dict[str, Callable[[Exposed], float]] = {"vllm:request_success_total": lambda e: e.finished}
-_TTFT_BUCKETS = "vllm:time_to_first_token_seconds_bucket"
+_READ: dict[Signal, Callable[[Exposed], float]] = {"queue": lambda e: e.waiting, "running": lambda e: e.running, "kv_use": lambda e: e.kv_use}
+
+
+def _names(signal: Signal, suffix: str = "") -> tuple[str, ...]:
+    """The series that the engines of today show for a signal."""
+    engines = [find_engine(name) for name in engine_names()]
+    return tuple(engine.metric(engine.default_version, signal) + suffix for engine in engines)
+
+
+_GAUGES: dict[str, Callable[[Exposed], float]] = {name: read for signal, read in _READ.items() for name in _names(signal)}
+_COUNTERS: dict[str, Callable[[Exposed], float]] = {name: lambda e: e.finished for name in _names("requests")}
+_KV_USE = _names("kv_use")
+_TTFT_BUCKETS = _names("ttft", "_bucket")
+_QUEUE_SUMS, _QUEUE_COUNTS = _names("queue_time", "_sum"), _names("queue_time", "_count")
+# vLLM 0.33, vllm/v1/metrics/loggers.py; the other engines' are as fine.
 _TTFT_EDGES = (
     0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0, 80.0, 160.0, 640.0, 2560.0, math.inf,
 )  # fmt: skip
@@ -95,11 +103,18 @@ class Prometheus:
         if last.lost == "targets":
             return []
         if name in _GAUGES:
-            value = _GAUGES[name]
-            return [] if last.lost else [Element(self._pod_labels(e.pods[0]), value(e), len(e.pods)) for e in last.engines]
+            read, ranks = _GAUGES[name], self.pool.ranks
+            # Every rank's cache is as full as the pod's; counts are shared out.
+            share = 1 if name in _KV_USE else ranks
+            engines = () if last.lost else last.engines
+            return [Element(self._pod_labels(e.pods[0], rank), read(e) / share, len(e.pods)) for e in engines for rank in range(ranks)]
         kind = "statefulset" if self.pool.grouped else "deployment"
+        counts = ((self.pool.workload, last.ready), *self.pool.neighbours)
         if name == f"kube_{kind}_status_replicas_ready":
-            return [Element((("namespace", self.pool.namespace), (kind, self.pool.workload)), float(last.ready))]
+            return [Element((("namespace", self.pool.namespace), (kind, workload)), float(ready)) for workload, ready in counts]
+        if name == "kube_pod_status_ready":
+            where = (("namespace", self.pool.namespace), ("condition", "true"))
+            return [Element((*where, ("pod", f"{workload}-{at}")), 1.0) for workload, ready in counts for at in range(ready)]
         return [Element(r.labels, r.samples[-1][1]) for r in self.window(name, SCRAPE_S)]
 
     def window(self, name: str, seconds: float) -> list[Ranged]:
@@ -114,7 +129,9 @@ class Prometheus:
             )
             return [Ranged(labels, tuple((s.at_s, s.arrived) for s in kept))]
         kept = [s for s in kept if not s.lost and s.engines]
-        if name == _TTFT_BUCKETS and kept:
+        if name in (*_QUEUE_SUMS, *_QUEUE_COUNTS) and kept:
+            return [self._queue_time(kept, seconds=name in _QUEUE_SUMS)]
+        if name in _TTFT_BUCKETS and kept:
             return [self._bucket(edge, kept) for edge in _TTFT_EDGES]
         return self._histories(name, kept)
 
@@ -147,8 +164,16 @@ class Prometheus:
             samples.append((scrape.at_s, total))
         return Ranged((*self._pod_labels(scrapes[-1].engines[0].pods[0]), ("le", str(edge))), tuple(samples))
 
-    def _pod_labels(self, pod: str) -> Labels:
-        return (("namespace", self.pool.namespace), ("model_name", self.pool.model_name), ("pod", pod), ("engine", "0"))
+    def _queue_time(self, scrapes: list[_Scrape], *, seconds: bool) -> Ranged:
+        """Requests that left a queue, or the seconds that they waited in it."""
+        total, samples = 0.0, []
+        for at, scrape in enumerate(scrapes):
+            total += scrape.firsts.count * (scrape.firsts.wait_s if seconds else 1.0) if at else 0.0
+            samples.append((scrape.at_s, total))
+        return Ranged(self._pod_labels(scrapes[-1].engines[0].pods[0]), tuple(samples))
+
+    def _pod_labels(self, pod: str, rank: int = 0) -> Labels:
+        return (("namespace", self.pool.namespace), ("model_name", self.pool.model_name), ("pod", pod), ("engine", str(rank)))
 
 
 @lru_cache(maxsize=256)

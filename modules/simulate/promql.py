@@ -129,6 +129,11 @@ class _Reader:
             window_s = self.window()
             self.take(")")
             return lambda source: _over(_OVER[word], source.window(series, window_s), matchers)
+        if word == "floor":
+            self.take("(")
+            inner = self.binary(0)
+            self.take(")")
+            return lambda source: _floor(inner(source))
         if word == "histogram_quantile":
             self.take("(")
             q = float(self.take())
@@ -268,6 +273,12 @@ _OVER: dict[str, Callable[[Samples], float | None]] = {
 def _over(fold: Callable[[Samples], float | None], series: list[Ranged], matchers: tuple[tuple[str, str, str], ...]) -> Vector:
     found = [(r.labels, fold(r.samples)) for r in series if r.samples and _matches(r.labels, matchers)]
     return [Element(labels, value) for labels, value in found if value is not None]
+
+
+def _floor(value: Value) -> Vector:
+    """Values rounded down; NaN and infinities stay."""
+    elements = value if isinstance(value, list) else []
+    return [Element(e.labels, math.floor(e.value) if math.isfinite(e.value) else e.value, e.pods) for e in elements]
 
 
 def _quantile(q: float, value: Value) -> Vector:

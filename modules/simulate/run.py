@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 
 from inferform.simulate.adapter import read_adapter
-from inferform.simulate.autoscaler import Autoscaler
+from inferform.simulate.autoscaler import MIDNIGHT, Autoscaler
 from inferform.simulate.fleet import Firsts, Fleet, Pool
 from inferform.simulate.hpa import SYNC_S, Verdict
 from inferform.simulate.prometheus import SCRAPE_S, Outage, Prometheus
@@ -107,16 +108,17 @@ def run(
     phases: Phases = Phases(),
     adapter: Mapping[str, Any] | None = None,
     rivals: Sequence[Mapping[str, Any]] = (),
+    began: datetime = MIDNIGHT,
 ) -> Trace:
     """Let a ScaledObject or HorizontalPodAutoscaler work on a pool for some minutes, from `replicas` ready ones (the steady count).
 
     `adapter` are the values of prometheus-adapter that a plain HPA on engine metrics needs; `rivals` are further scaling
-    objects that point at the same pool. Raises InputError for an object that its API server would refuse.
+    objects that point at the same pool; `began` is the moment that seconds are counted from. Raises InputError for an object that its API server would refuse.
     """
     fleet = Fleet(pool, pool.replicas if replicas is None else replicas)
     prometheus = Prometheus(pool, tuple(outages))
     rules = read_adapter(adapter or {})
-    scalers = [Autoscaler(each, fleet, prometheus, rules) for each in (scaling_object, *rivals)]
+    scalers = [Autoscaler(each, fleet, prometheus, rules, began=began) for each in (scaling_object, *rivals)]
     moments: list[Moment] = []
     decisions: list[Decision] = []
     firsts = Firsts(0.0, 0.0, pool.ttft_s)

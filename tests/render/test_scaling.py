@@ -165,6 +165,46 @@ def test_plain_hpa() -> None:
     assert f"sum(rate({counted})) {by} or 0 * sum(<<.Series>>{{<<.LabelMatchers>>}}) {by}" == rate["metricsQuery"]
 
 
+def test_known_traffic_is_a_cron_trigger() -> None:
+    """A window is a cron trigger with its own count as a string; one that asks for no more than is always there has none, except above an idle zero."""
+    window = {"share": 1.0, "start": "20 7 * * 1,2", "end": "0 19 * * 1,2", "nodes": 3}
+    schedule = {
+        "timezone": "Europe/Berlin",
+        "lead_s": 600,
+        "windows": [{**window, "name": "day", "replicas": 4}, {**window, "name": "night", "replicas": 2}],
+        "steps": [],
+    }
+    found = [t for t in one(one_pool(schedule=schedule), "ScaledObject")["spec"]["triggers"] if t["type"] == "cron"]
+    metadata = {"timezone": "Europe/Berlin", "start": "20 7 * * 1,2", "end": "0 19 * * 1,2", "desiredReplicas": "4"}
+    assert [{"type": "cron", "name": "schedule-day", "metricType": "AverageValue", "metadata": metadata}] == found
+    assert {"schedule-day", "schedule-night"} <= set(triggers(one(one_pool(schedule=schedule, scaling={"idle": 0}), "ScaledObject")))
+
+
+def test_prefill_and_decode_keep_their_ratio_under_a_plain_hpa() -> None:
+    """4 decode for 1 prefill: decode asks for floor(3 x ready prefill), by an external metric that the adapter has a rule for; latencies select the pool's own pods."""
+
+    def change(data: dict[str, Any]) -> None:
+        sizes = {"prefill": (1, ALL[3]), "decode": (4, ALL[1])}
+        pools = {
+            role: samples.pool(
+                role=role, replicas={"min": n, "steady": n, "max": 2 * n}, scaling={"kind": "hpa", "min": n, "max": 2 * n, "triggers": [ALL[0], own]}
+            )
+            for role, (n, own) in sizes.items()
+        }
+        data["models"] = {"m": samples.model(pools, served_name="m", topology="disaggregated", disaggregation="vllm-router")}
+
+    plan = rendered.plan(change)
+    rules = {r["name"]["as"]: r for r in yaml.safe_load(render(plan)["scaling/prometheus-adapter-values.yaml"])["rules"]["external"]}
+    ratio = f"inferform_replicas_by_ratio_{naming.short_hash('m-decode')}"
+    assert 'floor(sum(kube_deployment_status_replicas_ready{namespace="acme-contract-qa",deployment="m-prefill"}) * 3)' == rules[ratio]["metricsQuery"]
+    found = {
+        m["external"]["metric"]["name"]: m["external"]["target"] for m in one(plan, "HorizontalPodAutoscaler", "m-decode")["spec"]["metrics"] if "external" in m
+    }
+    assert {ratio: {"type": "AverageValue", "averageValue": "1"}} == found
+    late = rules[f"inferform_ttft_p95_seconds_{naming.short_hash('m-prefill')}"]["metricsQuery"]
+    assert 'pod=~"m\\\\-prefill-.+"' in late
+
+
 def test_a_fixed_count_has_no_scaler() -> None:
     """kind fixed renders no scaling family at all."""
     files = render(one_pool(scaling={"kind": "fixed"}))
