@@ -14,6 +14,7 @@ from inferform.plan_platform import CloudPlan, GatewayPlan, ModelStorePlan, Obse
 from inferform.plan_scaling import LifecyclePlan, ScalingPlan
 from inferform.plan_schedule import SchedulePlan
 from pydantic import Field
+from inferform.plan_serving import KvTiersPlan
 
 
 class Percentiles(Part):
@@ -51,6 +52,7 @@ class PodPlan(Part):
     model_cache_bytes: int
 
 
+    kv_tiers: KvTiersPlan | None = Field(None, description="Where KV blocks go when they leave the GPU; None for nowhere.")
 class PoolPlan(Part):
     """Like nodes that run like replicas of one model."""
 

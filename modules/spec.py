@@ -17,6 +17,7 @@ from inferform.spec_nodes import Capacity, Hardware, NodePool
 from inferform.spec_platform import Cloud, Gateway, Observability, State
 from inferform.spec_scaling import Lifecycle, Scaling
 from inferform.spec_schedule import Schedule
+from inferform.spec_serving import KvTiers
 from pydantic import Field, JsonValue
 
 
@@ -166,6 +167,7 @@ class ModelSpec(Strict):
     gpu_memory_utilization: float | None = Field(None, gt=0, le=0.98, description="Share of GPU memory the engine may take.")
     chunked_prefill: bool | None = Field(None, description="Split long prompts over steps; on by default.")
     prefix_caching: bool = Field(True, description="Reuse the KV cache of shared prefixes.")
+    kv_tiers: KvTiers = Field(KvTiers(), description="Memory and local disk for KV blocks that leave the GPU; none by default.")
     enforce_eager: bool = Field(False, description="Run without CUDA graphs.")
     hardware: Hardware = Field(Hardware(), description="Limits on the choice of hardware.")
     nodes: NodePool = Field(NodePool(), description="How this model's nodes are built.")
@@ -189,6 +191,8 @@ class ModelSpec(Strict):
             yield "max_num_batched_tokens", f"max_num_batched_tokens {budget} is below max_num_seqs {seqs}"
         if self.chunked_prefill is False and budget and length and budget < length:
             yield "max_num_batched_tokens", f"chunked_prefill is off, so max_num_batched_tokens {budget} must be at least max_model_len {length}"
+        if self.kv_tiers.cpu is not None and not self.prefix_caching:
+            yield "kv_tiers", "blocks are kept for prompts that begin alike, which prefix_caching: false rules out"
         if any(arg.split("=")[0] in ("--api-key", "--hf-token") for arg in self.extra_args):
             yield "extra_args", "a key is never an argument: the pod reads it from a Secret (hf_token_secret)"
         if self.hardware.device == "cpu" and self.task == "generate":

@@ -7,8 +7,10 @@ operator of the same repository (ports, probes, accounts); facts only, Apache-2.
 from __future__ import annotations
 
 from inferform.engines.flagged import joined
+from inferform.engines.tiers import DISK_MOUNT, TierSupport
 from inferform.engines.vllm import Vllm
 from inferform.plan import ModelPlan, PoolPlan
+from inferform.quantities import GIB
 
 VERSION = "1.6.1"
 # The engine inside the runtime image of that release.
@@ -18,6 +20,10 @@ FRONTEND_IMAGE = f"nvcr.io/nvidia/ai-dynamo/dynamo-frontend:{VERSION}"
 # Where a worker tells about its health and metrics, and a frontend answers; names are the operator's.
 SYSTEM_PORT, SYSTEM_PORT_NAME, HTTP_PORT = 9090, "system", 8000
 LIVE_PATH, HEALTH_PATH = "/live", "/health"
+# Its block manager pins memory of its own and lays its disk file out at the start.
+KV_TIERS = TierSupport()
+# Laying out large tiers takes minutes; the default of its leader is shorter.
+_TIERS_START_S = 1800
 
 
 def worker_command(model: ModelPlan, pool: PoolPlan, model_path: str) -> list[str]:
@@ -36,6 +42,17 @@ def worker_command(model: ModelPlan, pool: PoolPlan, model_path: str) -> list[st
         pool.role,
         *words,
     ]
+
+
+def worker_environment(pool: PoolPlan) -> dict[str, str]:
+    """Environment of a worker beside its engine's: the sizes of its KV tiers, in whole GiB so that no reading of GB exceeds them."""
+    tiers = pool.pod.kv_tiers
+    if tiers is None:
+        return {}
+    values = {"DYN_KVBM_CPU_CACHE_GB": str(tiers.cpu_bytes // GIB), "DYN_KVBM_LEADER_WORKER_INIT_TIMEOUT_SECS": str(_TIERS_START_S)}
+    if tiers.disk_bytes:
+        values |= {"DYN_KVBM_DISK_CACHE_DIR": DISK_MOUNT, "DYN_KVBM_DISK_CACHE_GB": str(tiers.disk_bytes // GIB)}
+    return values
 
 
 def frontend_command() -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from inferform.engines.tiers import TierSupport
 from inferform.plan import ModelPlan, PoolPlan
 
 Device = Literal["gpu", "cpu"]
@@ -47,9 +48,9 @@ class Engine(Protocol):
     health_path: str
     # Where the series of `metric` are read, on the same port.
     metrics_path: str
-    # Label of the series that holds the served name; empty where none can be relied on.
     # Whether each data-parallel rank of a process has series of its own; else the process shows one for all of them.
     rank_series: bool
+    # Label of the series that holds the served name; empty where none can be relied on.
     model_label: str
 
     def check_version(self, version: str, *, field: str = "engine_version") -> str:
@@ -69,6 +70,9 @@ class Engine(Protocol):
 
     def online_quantization(self, version: str, weights: str) -> str | None:
         """The engine's name for quantizing an unquantized checkpoint to `weights` while loading; None when it cannot."""
+
+    def kv_tiers(self, version: str) -> TierSupport:
+        """What that release does with KV blocks that leave the GPU."""
 
     def command(self, model: ModelPlan, pool: PoolPlan, place: Place = ...) -> list[str]:
         """The whole command line. Raises InputError when the plan asks for what this release cannot do."""

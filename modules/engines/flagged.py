@@ -12,6 +12,7 @@ from typing import Any
 from inferform.engines.engine import Device, Place, PodVariable, Signal
 from inferform.engines.flags import Argument, FlagTable, load_table
 from inferform.engines.images import read_image
+from inferform.engines.tiers import TierSupport
 from inferform.engines.versions import full_version, version_key
 from inferform.errors import InputError, Problem
 from inferform.plan import ModelPlan, PoolPlan
@@ -42,8 +43,8 @@ class Flagged(ABC):
     group_id = 0
     health_path = "/health"
     metrics_path = "/metrics"
-
     rank_series = True
+
     @property
     def table(self) -> FlagTable:
         """The newest flag table; `since` and `last` tell what older releases take."""
@@ -124,6 +125,10 @@ class Flagged(ABC):
         if kind is float:
             return float(text)
         return (self.kv_cache_names if key == "kv_cache" else self.methods).get(text, text)
+
+    @abstractmethod
+    def kv_tiers(self, version: str) -> TierSupport:
+        """See Engine."""
 
     @abstractmethod
     def command(self, model: ModelPlan, pool: PoolPlan, place: Place = ...) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from inferform.engines.engine import Device, Place
 from inferform.engines.flagged import Flagged, check_batching, joined, number, refuse
+from inferform.engines.tiers import DISK_FILL, DISK_MOUNT, TierSupport
 from inferform.errors import InputError, Problem
 from inferform.plan import ModelPlan, PoolPlan
 
@@ -24,6 +25,9 @@ _OWNED: Mapping[str, tuple[str, type]] = {
 }
 _DEGREES = "set parallelism; the plan spreads replicas over GPUs and nodes"
 _SIZED = "the plan sizes the KV cache; set gpu_memory_utilization"
+_TIERED = "set kv_tiers; the plan counts it into the pod's memory and disk"
+# The hierarchical cache counts in decimal GB.
+_GB = 10**9
 _REFUSED: Mapping[str, str] = {
     "--model-path": "set source",
     "--served-model-name": "the model's name in the spec is its served name",
@@ -46,6 +50,11 @@ _REFUSED: Mapping[str, str] = {
     "--chunked-prefill-size": "set max_num_batched_tokens and chunked_prefill",
     "--cuda-graph-backend-decode": "set enforce_eager",
     "--enable-metrics": "it is always on; scalers and alerts read the series",
+    "--enable-hierarchical-cache": _TIERED,
+    "--hicache-size": _TIERED,
+    "--hicache-ratio": _TIERED,
+    "--hicache-host-memory-fraction": _TIERED,
+    "--hicache-storage-backend": _TIERED,
     "--smg-grpc-mode": "routes and probes speak HTTP",
     "--disaggregation-mode": "set topology",
 }
@@ -79,6 +88,10 @@ class Sglang(Flagged):
     def online_quantization(self, version: str, weights: str) -> str | None:
         """See Engine. A 16-bit checkpoint is quantized to FP8 while it loads."""
         return "fp8" if weights == "fp8" else None
+
+    def kv_tiers(self, version: str) -> TierSupport:
+        """See Engine. The hierarchical cache, with files behind it."""
+        return TierSupport()
 
     def command(self, model: ModelPlan, pool: PoolPlan, place: Place = _HERE) -> list[str]:
         """See Engine. Every value that steers memory or batching is explicit, so that a changed default changes nothing."""
@@ -134,11 +147,26 @@ class Sglang(Flagged):
             *("--chunked-prefill-size", str(pool.max_num_batched_tokens) if chunked else "-1"),
             *("--mem-fraction-static", number(static_fraction(pool))),
             *([] if model.prefix_caching and model.task != "embed" else ["--disable-radix-cache"]),
+            *self._tiers(pool),
         ]
+
+    def _tiers(self, pool: PoolPlan) -> list[str]:
+        """Sizes are for each rank, in whole GB."""
+        tiers = pool.pod.kv_tiers
+        if tiers is None:
+            return []
+        words = ["--enable-hierarchical-cache", "--hicache-size", str(max(1, tiers.cpu_bytes // (pool.tp * pool.pp * pool.dp) // _GB))]
+        return [*words, *(["--hicache-storage-backend", "file"] if tiers.disk_bytes else [])]
 
     def environment(self, model: ModelPlan, pool: PoolPlan) -> dict[str, str]:
         """See Engine. Weights are local, so nothing is looked up on a hub; caches stay under HOME."""
-        return {"HF_HUB_OFFLINE": "1", "HOME": self.home, "LOGNAME": "sglang", "USER": "sglang"}
+        values = {"HF_HUB_OFFLINE": "1", "HOME": self.home, "LOGNAME": "sglang", "USER": "sglang"}
+        tiers = pool.pod.kv_tiers
+        if tiers and tiers.disk_bytes:
+            # Each rank removes its own oldest files above its share.
+            share = int(tiers.disk_bytes * DISK_FILL) // (pool.tp * pool.pp * pool.dp)
+            values |= {"SGLANG_HICACHE_FILE_BACKEND_STORAGE_DIR": DISK_MOUNT, "SGLANG_HICACHE_FILE_BACKEND_MAX_SIZE": str(share)}
+        return values
 
     def caveats(self, *, version: str, image: str, device: Device, efa: bool) -> tuple[str, ...]:
         """See Engine."""

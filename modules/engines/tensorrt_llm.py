@@ -13,6 +13,7 @@ from typing import Any
 from inferform.engines.engine import Device, Place
 from inferform.engines.flagged import Flagged, check_batching, joined, refuse
 from inferform.engines.flags import Argument
+from inferform.engines.tiers import TierSupport
 from inferform.errors import InputError, Problem
 from inferform.plan import ModelPlan, PoolPlan
 
@@ -43,6 +44,7 @@ _REFUSED: Mapping[str, str] = {
     "--kv_cache_config.max_tokens": _SIZED,
     "--kv_cache_config.max_gpu_total_bytes": _SIZED,
     "--kv_cache_config.use_uvm": _SIZED,
+    "--kv_cache_config.host_cache_size": "set kv_tiers; the plan counts it into the pod's memory",
     "--moe_expert_parallel_size": "set parallelism.ep",
     "--moe_tensor_parallel_size": "set parallelism",
     "--context_parallel_size": "set parallelism",
@@ -90,6 +92,10 @@ class TensorRtLlm(Flagged):
             raise InputError(Problem("runs on GPUs only", field="engine", value=self.name, fix="use vllm for CPU pools"))
         return f"nvcr.io/nvidia/tensorrt-llm/release:{self.check_version(version)}"
 
+    def kv_tiers(self, version: str) -> TierSupport:
+        """See Engine. Blocks go to host memory and no further."""
+        return TierSupport(disk_fault="TensorRT-LLM keeps the blocks that leave the GPU in memory only")
+
     def command(self, model: ModelPlan, pool: PoolPlan, place: Place = _HERE) -> list[str]:
         """See Engine. Raises InputError for several nodes, embedding models and precisions that the checkpoint does not have."""
         if place.nodes > 1:
@@ -117,6 +123,8 @@ class TensorRtLlm(Flagged):
                 "dtype": self._cache(model),
                 "enable_block_reuse": model.prefix_caching,
                 "free_gpu_memory_fraction": free_memory_fraction(pool),
+                # Bytes of one rank.
+                **({"host_cache_size": pool.pod.kv_tiers.cpu_bytes // (pool.tp * pool.pp * pool.dp)} if pool.pod.kv_tiers else {}),
             },
             "max_batch_size": pool.max_num_seqs,
             "max_num_tokens": pool.max_num_batched_tokens,

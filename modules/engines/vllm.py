@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from inferform.engines.engine import Device, Place
 from inferform.engines.flagged import Flagged, check_batching, joined, number, refuse
 from inferform.engines.images import read_image
+from inferform.engines.tiers import DISK_MOUNT, TierSupport
 from inferform.engines.versions import version_key
 from inferform.errors import InputError, Problem
 from inferform.plan import ModelPlan, PoolPlan
@@ -19,6 +20,9 @@ MASTER_PORT = 29501
 # Where a prefill engine tells decode engines about its cache blocks (vLLM's own default).
 SIDE_CHANNEL_PORT = 5600
 _KV_ROLES = {"prefill": "kv_producer", "decode": "kv_consumer"}
+# The module of Dynamo's block manager that vLLM loads (ai-dynamo 1.6.1).
+KVBM_MODULE = "kvbm.vllm_integration.connector"
+Connector = dict[str, object]
 # Flags whose values belong to a field of the spec: they are merged into it, so that memory, shm and probes see them (FC-17).
 _OWNED: Mapping[str, tuple[str, type]] = {
     "--tensor-parallel-size": ("tp", int),
@@ -64,11 +68,15 @@ _REFUSED: Mapping[str, str] = {
     "--data-parallel-address": "set parallelism.dp",
     "--data-parallel-rpc-port": "set parallelism.dp",
     "--data-parallel-backend": "set parallelism.dp",
+    "--kv-offloading-size": "set kv_tiers; the plan counts it into the pod's memory",
+    "--kv-offloading-backend": "set kv_tiers; the plan counts it into the pod's memory",
     "--kv-cache-memory-bytes": "the plan sizes the KV cache; set gpu_memory_utilization",
     "--num-gpu-blocks-override": "the plan sizes the KV cache; set gpu_memory_utilization",
 }
 _KV_CACHE = {"bf16": "bfloat16", "fp16": "float16"}
 _KV_CACHE_SPEC = {v: k for k, v in _KV_CACHE.items()}
+# First release with a size for offloaded blocks, first whose guide was read with a tier of files, and the one whose source was read.
+_OFFLOADING_SINCE, _FILE_TIER_SINCE, _TIERS_READ = "0.12.0", "0.26.0", "0.33.0"
 # Quantizing a 16-bit checkpoint while it loads: the method's name and the first release whose registry was read with it.
 _ONLINE = {"fp8": ("fp8", "0.11.0"), "int8": ("int8_per_channel_weight_only", "0.33.0")}
 _CHECKPOINT_METHODS = {"fp8": "fp8", "awq": "awq", "auto_awq": "awq", "gptq": "gptq", "auto_gptq": "gptq", "mxfp4": "mxfp4", "modelopt_fp4": "nvfp4"}
@@ -102,6 +110,23 @@ class Vllm(Flagged):
         method, since = _ONLINE.get(weights, ("", ""))
         return method if method and version_key(version) >= version_key(since) else None
 
+    def kv_tiers(self, version: str) -> TierSupport:
+        """See Engine. Its file tier removes nothing, so what it writes must be trimmed from outside."""
+        key = version_key(version)
+        since = f"; {_OFFLOADING_SINCE} and later do"
+        return TierSupport(
+            cpu_fault="" if key >= version_key(_OFFLOADING_SINCE) else f"vLLM {version} does not offload KV blocks by a size{since}",
+            disk_fault=""
+            if key >= version_key(_FILE_TIER_SINCE)
+            else f"vLLM {version} was not read to have a tier of files; {_FILE_TIER_SINCE} and later have one",
+            hybrid_fault=""
+            if key >= version_key(_TIERS_READ)
+            else f"vLLM {version} may give every layer the whole context while it offloads; {_TIERS_READ} keeps windows and states apart",
+            in_shm=True,
+            bounded_disk=False,
+            one_latent=key >= version_key(_TIERS_READ),
+        )
+
     def command(self, model: ModelPlan, pool: PoolPlan, place: Place = _HERE) -> list[str]:
         """See Engine. Every value that steers memory or batching is explicit, so that a changed default changes nothing."""
         words = ["--port", str(self.port), *self.engine_words(model, pool)]
@@ -114,8 +139,11 @@ class Vllm(Flagged):
             words += [] if place.rank == "0" else ["--headless"]
         self.check_words(words, model)
         rest = self.checked_rest(model)
-        if pool.role != "aggregated" and any(word.split(".")[0].split("=")[0] == "--kv-transfer-config" for word in rest):
-            raise refuse(model, "extra_args", "the plan hands caches over from prefill to decode", value="--kv-transfer-config", fix="leave it out")
+        if any(word.split(".")[0].split("=")[0] == "--kv-transfer-config" for word in rest):
+            if pool.role != "aggregated":
+                raise refuse(model, "extra_args", "the plan hands caches over from prefill to decode", value="--kv-transfer-config", fix="leave it out")
+            if pool.pod.kv_tiers:
+                raise refuse(model, "extra_args", "the plan decides where KV blocks go", value="--kv-transfer-config", fix="leave it out, or kv_tiers")
         return ["vllm", "serve", place.model_path, *joined("--served-model-name", model.served_name), *words, *rest]
 
     def engine_words(self, model: ModelPlan, pool: PoolPlan) -> list[str]:
@@ -128,8 +156,7 @@ class Vllm(Flagged):
         words += self._batching(model, pool)
         words += ["--enforce-eager"] if model.enforce_eager else []
         words += ["--runner", "pooling"] if model.task == "embed" else []
-        words += ["--kv-transfer-config", transfer_config(pool)] if pool.role != "aggregated" else []
-        return words
+        return [*words, *_cache_words(pool)]
 
     def _precision(self, model: ModelPlan) -> list[str]:
         words = []
@@ -193,9 +220,43 @@ class Vllm(Flagged):
         return tuple(found)
 
 
-def transfer_config(pool: PoolPlan) -> str:
+def _cache_words(pool: PoolPlan) -> list[str]:
+    """Where KV blocks go: from prefill to decode, and to memory and disk."""
+    tiers = pool.pod.kv_tiers
+    if pool.role == "aggregated" and tiers and not tiers.disk_bytes:
+        # One engine a data-parallel rank, each with a budget of its own for all its ranks.
+        return ["--kv-offloading-size", number(tiers.cpu_bytes / pool.dp / GIB)]
+    if pool.role == "aggregated" and not tiers:
+        return []
+    connectors = [*([offloading(pool)] if tiers else []), *([hand_over(pool)] if pool.role != "aggregated" else [])]
+    if len(connectors) == 1:
+        return ["--kv-transfer-config", _json(connectors[0])]
+    both: Connector = {"kv_connector": "MultiConnector", "kv_role": "kv_both", "kv_connector_extra_config": {"connectors": connectors}}
+    if tiers and tiers.backend == "dynamo":
+        both |= {"kv_connector": "PdConnector", "kv_connector_module_path": KVBM_MODULE}
+    return ["--kv-transfer-config", _json(both)]
+
+
+def hand_over(pool: PoolPlan) -> Connector:
     """How caches go from prefill to decode: NIXL, over libfabric where the nodes have EFA and over UCX elsewhere."""
-    config: dict[str, object] = {"kv_connector": "NixlConnector", "kv_role": _KV_ROLES[pool.role]}
+    config: Connector = {"kv_connector": "NixlConnector", "kv_role": _KV_ROLES[pool.role]}
     if pool.infrastructure.efa:
         config["kv_connector_extra_config"] = {"backends": ["LIBFABRIC"]}
+    return config
+
+
+def offloading(pool: PoolPlan) -> Connector:
+    """How blocks go to memory and, behind it, to files."""
+    tiers = pool.pod.kv_tiers
+    assert tiers is not None
+    if tiers.backend == "dynamo":
+        # Sizes and folder stand in its environment.
+        return {"kv_connector": "DynamoConnector", "kv_role": "kv_both", "kv_connector_module_path": KVBM_MODULE}
+    extra: dict[str, object] = {"cpu_bytes_to_use": tiers.cpu_bytes // pool.dp}
+    if tiers.disk_bytes:
+        extra |= {"spec_name": "TieringOffloadingSpec", "secondary_tiers": [{"type": "fs", "root_dir": DISK_MOUNT}]}
+    return {"kv_connector": "OffloadingConnector", "kv_role": "kv_both", "kv_connector_extra_config": extra}
+
+
+def _json(config: Connector) -> str:
     return json.dumps(config, separators=(",", ":"))

@@ -118,6 +118,7 @@ def plan_model(prepared: Prepared, variant: Variant, problems: list[Problem], wa
         prefix = "" if role == "aggregated" else f"{role}: "
         point = pools[role].point
         lines += [prefix + line for line in why(prepared, opt, point, variant.others, tier=variant.tier)]
+    lines += [note for pool in pools.values() for note in pool.notes]
     if len(pools) > 1:
         lines.append(_apart(prepared, variant, pools))
     lines += _cheaper(prepared, variant)

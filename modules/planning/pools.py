@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inferform.errors import Problem
-from inferform.plan import Percentiles, PoolPlan
+from inferform.plan import Percentiles, PodPlan, PoolPlan
 from inferform.plan_nodes import Count, LoadPlan
 from inferform.planning.candidates import Option
+from inferform.planning.kv_tiers import Ranks, Tiered, plan_kv_tiers, support_of
 from inferform.planning.lifecycle import drain_s, plan_lifecycle
 from inferform.planning.loading import checkpoint_bytes, load_plan
 from inferform.planning.nodes import plan_nodes
@@ -19,16 +20,18 @@ from inferform.sizing.layouts import planned
 from inferform.sizing.queueing import Latency, Point
 from inferform.sizing.workload import Demand
 
+from inferform.spec import Disaggregation
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """A pool and the operating point it was planned at."""
+    """A pool, the operating point it was planned at, and what a reader should know about it."""
 
     plan: PoolPlan
     point: Point
     load: LoadPlan
 
 
+    notes: tuple[str, ...] = ()
 def plan_pool(prepared: Prepared, demand: Demand, option: Option, role: str, *, ttft: Latency | None, tpot: Latency | None, problems: list[Problem]) -> Pool:
     """The pool of one role; `ttft` and `tpot` are given where another pool of the model decides them."""
     choice, counted = option.choice, option.counted
@@ -63,6 +66,7 @@ def plan_pool(prepared: Prepared, demand: Demand, option: Option, role: str, *, 
     schedule = plan_schedule(
         f"{prepared.field}.workload.schedule", prepared.spec.workload.schedule, scaler=scaling.kind, replicas=counted.replicas, nodes=nodes,
         standby=prepared.limits.capacity.warm_standby, load=load, nodes_per_replica=fleet.nodes_per_replica, replicas_per_node=fleet.replicas_per_node,
+    tiered = _tiered(prepared, demand, option, role, pod, ephemeral_bytes=infrastructure.ephemeral_storage_bytes, problems=problems)
         problems=problems,
     )  # fmt: skip
     best = fit.best
@@ -73,10 +77,24 @@ def plan_pool(prepared: Prepared, demand: Demand, option: Option, role: str, *, 
         max_num_seqs=fit.max_num_seqs, max_num_batched_tokens=fit.max_num_batched_tokens, gpu_memory_utilization=prepared.engine.utilization,
         kv_cache_tokens=fit.memory.kv_cache_tokens, ttft_ms=milliseconds(shown_ttft), tpot_ms=milliseconds(shown_tpot),
         requests_per_s=round(choice.rate, 4), output_tokens_per_s=round(choice.rate * demand.output.mean, 2), concurrency=round(best.concurrency * choice.dp, 2),
-        memory=fit.memory, purchase=option.parts, infrastructure=infrastructure, lifecycle=lifecycle, scaling=scaling, pod=pod,
+        memory=fit.memory, purchase=option.parts, infrastructure=infrastructure, lifecycle=lifecycle, scaling=scaling, pod=tiered.pod,
         schedule=schedule,
     )  # fmt: skip
-    return Pool(plan, point, load)
+    return Pool(plan, point, load, tiered.notes)
+
+
+def _tiered(prepared: Prepared, demand: Demand, option: Option, role: str, pod: PodPlan, *, ephemeral_bytes: int, problems: list[Problem]) -> Tiered:
+    """The pod with the KV tiers that the spec asks for; decode replicas have none, because their prompts' blocks come from prefill."""
+    if role == "decode":
+        return Tiered(pod, ())
+    choice, cut = option.choice, option.choice.fit.cut
+    topology = prepared.spec.topology
+    backend, support = support_of(prepared.settings.engine, prepared.settings.version, topology.runtime if isinstance(topology, Disaggregation) else None)
+    return plan_kv_tiers(
+        f"{prepared.field}.kv_tiers", prepared.spec.kv_tiers, pod, backend=backend, support=support, model=prepared.model, memory=choice.fit.memory, instance=choice.instance,
+        kv_cache=prepared.engine.kv_cache, ranks=Ranks(cut.tp, cut.pp, choice.dp), pods_per_node=choice.fleet.replicas_per_node, ephemeral_bytes=ephemeral_bytes,
+        prompt_tokens_per_s=choice.rate * (demand.prompt.mean - demand.shared_prefix_tokens), problems=problems,
+    )  # fmt: skip
 
 
 def longest_output(prepared: Prepared) -> int:

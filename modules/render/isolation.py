@@ -8,6 +8,7 @@ from typing import Any
 from inferform import labels
 from inferform.engines import dynamo, find_engine
 from inferform.plan import DeploymentPlan
+from inferform.plan_serving import TRIM_CPU_MILLIS, TRIM_MEMORY_BYTES
 from inferform.quantities import GIB, kubernetes_bytes
 from inferform.render import naming, weights
 from inferform.render.pods import EFA_RESOURCE, GPU_RESOURCE, resources
@@ -119,6 +120,8 @@ def quota(plan: DeploymentPlan) -> dict[str, Any]:
         pods += count
         cpu += count * pool.pod.cpu_millis
         memory += count * pool.pod.memory_bytes
+        if pool.pod.kv_tiers and pool.pod.kv_tiers.trimmed:
+            cpu, memory = cpu + count * TRIM_CPU_MILLIS, memory + count * TRIM_MEMORY_BYTES
         for key, value in resources(pool)["limits"].items():
             if key in (GPU_RESOURCE, EFA_RESOURCE):
                 devices[key] = devices.get(key, 0) + count * value

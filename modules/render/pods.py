@@ -8,8 +8,9 @@ from typing import Any
 from inferform import labels
 from inferform.engines import Engine, Place, PodVariable, dynamo, find_engine
 from inferform.plan import ModelPlan, PoolPlan
+from inferform.plan_serving import HOME_BYTES, TMP_BYTES
 from inferform.quantities import GIB, kubernetes_bytes
-from inferform.render import images, naming, weights
+from inferform.render import images, kv_tiers, naming, weights
 from inferform.render.naming import Workload
 from inferform.render.podtext import environment, pod_text
 from inferform.render.quoting import block
@@ -25,8 +26,6 @@ GPU_RESOURCE = "nvidia.com/gpu"
 EFA_RESOURCE = "vpc.amazonaws.com/efa"
 # What the EFA guide of EKS asks for per pod; libfabric takes its buffers from there.
 EFA_HUGE_PAGES, HUGE_PAGE = 2560, 2 * 2**20
-# Caches of compiled kernels and temporary files; both are bounded so that a pod cannot fill the node's disk.
-HOME_BYTES, TMP_BYTES = 20 * GIB, 10 * GIB
 
 
 def tolerations(pools: Iterable[PoolPlan]) -> list[dict[str, str]]:
@@ -51,11 +50,12 @@ def resources(pool: PoolPlan) -> dict[str, Any]:
         share = max(1, pool.replicas_per_node) if pool.nodes_per_replica == 1 else 1
         fixed[EFA_RESOURCE] = max(1, efa.interfaces // share)
         fixed["hugepages-2Mi"] = kubernetes_bytes(EFA_HUGE_PAGES // share * HUGE_PAGE)
-    return {"requests": {"cpu": f"{pool.pod.cpu_millis}m", **fixed}, "limits": fixed}
+    disk = {"ephemeral-storage": kubernetes_bytes(pool.pod.kv_tiers.disk_bytes)} if pool.pod.kv_tiers and pool.pod.kv_tiers.disk_bytes else {}
+    return {"requests": {"cpu": f"{pool.pod.cpu_millis}m", **disk, **fixed}, "limits": fixed}
 
 
 def _engine_environment(engine: Engine, model: ModelPlan, pool: PoolPlan) -> list[dict[str, Any]]:
-    values = dict(engine.environment(model, pool))
+    values = {**engine.environment(model, pool), **(dynamo.worker_environment(pool) if has_graph(model) else {})}
     if pool.infrastructure.efa:
         values |= {"FI_PROVIDER": "efa", "NCCL_DEBUG": "WARN"}
     if pool.nodes_per_replica > 1:
@@ -132,6 +132,7 @@ def pod_view(workload: Workload, *, worker: bool = False) -> dict[str, Any]:
         "prefetch_memory": kubernetes_bytes(min(pool.pod.memory_bytes, 16 * GIB)),
         "scripts": weights.scripts_name(),
         "config": config_name(workload),
+        "kv": kv_tiers.disk_view(workload),
         "wait": None if worker else waits_for(name, model, pool.role),
         "config_mount": CONFIG_MOUNT,
         "cache_mount": weights.CACHE_MOUNT,

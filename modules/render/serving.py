@@ -8,7 +8,7 @@ from inferform import labels
 from inferform.engines import find_engine
 from inferform.plan import DeploymentPlan, ModelPlan, PoolPlan
 from inferform.quantities import kubernetes_bytes
-from inferform.render import images, naming, weights
+from inferform.render import images, kv_tiers, naming, weights
 from inferform.render.graph import graph_view
 from inferform.render.naming import Workload
 from inferform.render.pods import CONFIG_FILE, cache_claim, config_name, config_text, pod_view
@@ -26,6 +26,9 @@ def render_serving(plan: DeploymentPlan) -> dict[str, str]:
             {"name": weights.scripts_name(), "namespace": plan.namespace, "labels": naming.deployment_labels(plan), "scripts": weights.scripts()},
         ),
     }
+    if kv_tiers.needs_scripts(plan):
+        values = {"name": kv_tiers.scripts_name(), "namespace": plan.namespace, "labels": naming.deployment_labels(plan), "scripts": kv_tiers.scripts()}
+        files["kv-scripts.yaml"] = fill("serving/model-scripts.yaml.j2", values)
     for name, model in sorted(plan.models.items()):
         files[naming.file_name(name, "model")] = fill("serving/model.yaml.j2", {"model": model_view(plan, name, model)})
         if weights.is_on_hub(model):

@@ -89,10 +89,10 @@ def test_data_parallelism_is_that_of_attention() -> None:
 def test_fc17_owned_arguments_are_merged() -> None:
     """Arguments of the command and of the file set the same fields of the spec; the rest goes to where it belongs."""
     given = ["--tp_size", "2", "--max_seq_len", "4096", "--kv_cache_config.enable_block_reuse", "false", "--kv_cache_config.dtype", "fp8"]
-    owned, rest = ENGINE.split_extra_args([*given, "--reasoning_parser", "qwen3", "--kv_cache_config.host_cache_size", "1000"], VERSION)
+    owned, rest = ENGINE.split_extra_args([*given, "--reasoning_parser", "qwen3", "--kv_cache_config.secondary_offload_min_priority", "30"], VERSION)
     assert {"tp": 2, "max_model_len": 4096, "prefix_caching": False, "kv_cache": "fp8"} == owned
     assert ["--reasoning_parser", "qwen3"] == command(extra_args=rest)[-2:]
-    assert 1000 == file(extra_args=rest)["kv_cache_config"]["host_cache_size"]
+    assert 30 == file(extra_args=rest)["kv_cache_config"]["secondary_offload_min_priority"]
     nested = file(extra_args=["--moe_config.backend", "CUTLASS", "--kv_cache_config.max_attention_window", "[4096, 8192]"])
     assert ({"backend": "CUTLASS"}, [4096, 8192]) == (nested["moe_config"], nested["kv_cache_config"]["max_attention_window"])
 
@@ -105,7 +105,7 @@ def test_fc17_owned_arguments_are_merged() -> None:
         (["--sampler_type", "auto"], "leave it out: the engine chooses the sampler"),
         (["--backend", "pytorch"], "deprecated"),
         (["--extra_llm_api_options", "/x.yaml"], "a file could override"),
-        (["--kv_cache_config.host_cache_size", "much"], "whole number"),
+        (["--kv_cache_config.secondary_offload_min_priority", "much"], "whole number"),
     ],
 )
 def test_fc18_arguments_are_checked(words: list[str], message: str) -> None:
