@@ -13,8 +13,8 @@ from inferform.plan_nodes import Count, LoadPlan, NodesPlan, PurchasePart
 from inferform.plan_platform import CloudPlan, GatewayPlan, ModelStorePlan, ObservabilityPlan, QuotaNeed, StatePlan
 from inferform.plan_scaling import LifecyclePlan, ScalingPlan
 from inferform.plan_schedule import SchedulePlan
-from pydantic import Field
 from inferform.plan_serving import KvTiersPlan
+from pydantic import Field
 
 
 class Percentiles(Part):
@@ -50,9 +50,9 @@ class PodPlan(Part):
     memory_bytes: int = Field(description="Request and limit, shared memory included.")
     shm_bytes: int
     model_cache_bytes: int
-
-
     kv_tiers: KvTiersPlan | None = Field(None, description="Where KV blocks go when they leave the GPU; None for nowhere.")
+
+
 class PoolPlan(Part):
     """Like nodes that run like replicas of one model."""
 

@@ -19,8 +19,8 @@ from inferform.planning.schedule import plan_schedule
 from inferform.sizing.layouts import planned
 from inferform.sizing.queueing import Latency, Point
 from inferform.sizing.workload import Demand
-
 from inferform.spec import Disaggregation
+
 
 @dataclass(frozen=True, slots=True)
 class Pool:
@@ -29,9 +29,9 @@ class Pool:
     plan: PoolPlan
     point: Point
     load: LoadPlan
-
-
     notes: tuple[str, ...] = ()
+
+
 def plan_pool(prepared: Prepared, demand: Demand, option: Option, role: str, *, ttft: Latency | None, tpot: Latency | None, problems: list[Problem]) -> Pool:
     """The pool of one role; `ttft` and `tpot` are given where another pool of the model decides them."""
     choice, counted = option.choice, option.counted
@@ -63,10 +63,10 @@ def plan_pool(prepared: Prepared, demand: Demand, option: Option, role: str, *, 
         prepared.field, prepared.spec, instance, gpus=gpus, pods_per_replica=fleet.nodes_per_replica, pods_per_node=fleet.replicas_per_node,
         max_pods=infrastructure.max_pods, weights_bytes=downloaded, ephemeral_bytes=infrastructure.ephemeral_storage_bytes, problems=problems,
     )  # fmt: skip
+    tiered = _tiered(prepared, demand, option, role, pod, ephemeral_bytes=infrastructure.ephemeral_storage_bytes, problems=problems)
     schedule = plan_schedule(
         f"{prepared.field}.workload.schedule", prepared.spec.workload.schedule, scaler=scaling.kind, replicas=counted.replicas, nodes=nodes,
         standby=prepared.limits.capacity.warm_standby, load=load, nodes_per_replica=fleet.nodes_per_replica, replicas_per_node=fleet.replicas_per_node,
-    tiered = _tiered(prepared, demand, option, role, pod, ephemeral_bytes=infrastructure.ephemeral_storage_bytes, problems=problems)
         problems=problems,
     )  # fmt: skip
     best = fit.best
