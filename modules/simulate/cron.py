@@ -79,9 +79,9 @@ def read_cron(text: str, field: str = "cron") -> Moments:
     parts = text.split()
     if len(parts) != len(_FIELDS):
         raise InputError(Problem(f"wants five fields and has {len(parts)}", field, value=text[:80]))
-    allowed = [_values(part, *bounds, field=field) for part, bounds in zip(parts, _FIELDS, strict=True)]
-    weekdays = frozenset(day % 7 for day in allowed[4])
-    return Moments(*allowed[:4], weekdays, either_day=not parts[2].startswith("*") and not parts[4].startswith("*"))
+    minutes, hours, days, months, weekdays = (_values(part, *bounds, field=field) for part, bounds in zip(parts, _FIELDS, strict=True))
+    either_day = not parts[2].startswith("*") and not parts[4].startswith("*")
+    return Moments(minutes, hours, days, months, frozenset(day % 7 for day in weekdays), either_day)
 
 
 def _values(part: str, name: str, least: int, most: int, *, field: str) -> frozenset[int]:

@@ -89,7 +89,7 @@ def test_fc30_scalers_read_the_engines_own_series() -> None:
 
 
 def test_plain_hpas_keep_engines_without_a_label_apart() -> None:
-    """Where no label names the model, the latency has a name a pool and its rule reads the pool's pods."""
+    """A latency has a name a pool, and where no label names the model its rule reads the pool's pods."""
     plan = one_pool(TRT, scaling={"kind": "hpa", "triggers": SIGNALS})
     (metric,) = [m["external"]["metric"] for m in one(plan, "HorizontalPodAutoscaler")["spec"]["metrics"] if m["type"] == "External"]
     rules = yaml.safe_load(render(plan)["scaling/prometheus-adapter-values.yaml"])["rules"]
