@@ -11,12 +11,12 @@ def history_text(result: HistoryResult) -> str:
     if not result.applied:
         return f"No apply has ended in {result.folder}."
     rows = [
-        (str(a.number), a.when, a.who, a.digest[:12], f"${a.usd_per_month:,.0f}", ", ".join(f"{pool} {n}" for pool, n in sorted(a.nodes.items())), _note(a, result))
+        (str(a.number), a.when[:16].replace("T", " "), a.who, a.digest[:12], f"${a.usd_per_month:,.0f}", ", ".join(f"{pool} {n}" for pool, n in sorted(a.nodes.items())), _note(a, result))
         for a in reversed(result.applied)
     ]  # fmt: skip
     notes = ["An apply after these began and has not ended; rollback brings back the last that did."] if result.unfinished else []
     head = f"{result.name} in {result.environment}: applied from {result.folder}"
-    return "\n\n".join([head, table(("apply", "when", "who", "plan", "a month", "nodes", ""), rows, right=(0, 4)), *notes])
+    return "\n\n".join([head, table(("apply", "when (UTC)", "who", "plan", "a month", "nodes", "note"), rows, right=(0, 4)), *notes])
 
 
 def _note(applied: Applied, result: HistoryResult) -> str:

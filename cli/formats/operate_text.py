@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from inferform.cli.formats.table import bullets, pairs, table
-from inferform.operate.results import ApplyResult, Counts, DestroyResult, DriftedResource, DriftResult, PlanResult, StackPlan, StackResult
+from inferform.operate.results import ApplyResult, Change, Counts, DestroyResult, DriftedResource, DriftResult, PlanResult, StackPlan, StackResult
 
 _MOST_CHANGES = 40
 
@@ -27,7 +27,8 @@ def plan_result_text(result: PlanResult) -> str:
 def apply_text(result: ApplyResult) -> str:
     """What was applied, stack by stack."""
     resumed = ", completing an interrupted apply" if result.resumed else ""
-    head = f"{result.name} in {result.environment}: applied plan {result.digest[:12]}{resumed}"
+    back = f", a rollback to apply {result.rollback_to}" if result.rollback_to is not None else ""
+    head = f"{result.name} in {result.environment}: applied plan {result.digest[:12]}{back}{resumed}"
     return "\n\n".join([head, _stacks(result.stacks), *_lists(("Warnings", result.warnings)), f"{_total(result.counts, done=True)}."])
 
 
@@ -49,17 +50,25 @@ def drift_text(result: DriftResult) -> str:
 
 
 def _changes(stacks: tuple[StackPlan, ...]) -> str:
-    rows = [(s.stack, c.action, c.address, ", ".join(c.attributes)) for s in stacks for c in s.changes]
-    if not rows:
+    found = [(s.stack, c) for s in stacks for c in s.changes]
+    if not found:
         return "No changes."
+    if len(found) > _MOST_CHANGES:
+        # What is cut should be the least of it: nodes, and what goes or is replaced, come first.
+        found.sort(key=lambda pair: (pair[1].pool is None, pair[1].action not in ("replace", "delete"), pair[1].action == "create"))
+    rows = [(stack, c.action, c.address + _nodes(c), ", ".join(c.attributes)) for stack, c in found[:_MOST_CHANGES]]
     headers = ("stack", "action", "resource", "attributes")
-    columns = 4 if any(row[3] for row in rows[:_MOST_CHANGES]) else 3
-    shown = table(headers[:columns], [row[:columns] for row in rows[:_MOST_CHANGES]])
-    more = f"\nand {len(rows) - _MOST_CHANGES} more; --format json lists them all" if len(rows) > _MOST_CHANGES else ""
+    columns = 4 if any(row[3] for row in rows) else 3
+    shown = table(headers[:columns], [row[:columns] for row in rows])
+    more = f"\nand {len(found) - _MOST_CHANGES} more; --format json lists them all" if len(found) > _MOST_CHANGES else ""
     waiting = [
         f"{s.stack}: at most these; its values are only known once {', '.join(s.waits_for)} is applied" for s in stacks if s.state == "after" and s.waits_for
     ]
     return shown + more + (f"\n{bullets(waiting)}" if waiting else "")
+
+
+def _nodes(change: Change) -> str:
+    return "" if change.nodes is None else f" ({change.nodes} node{'' if change.nodes == 1 else 's'})"
 
 
 def _cost(result: PlanResult) -> str:

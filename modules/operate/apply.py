@@ -91,6 +91,7 @@ def apply(
         counts=counts,
         outputs=work.outputs,
         warnings=tuple(work.warnings),
+        rollback_to=kept.result.rollback_to,
     )
 
 

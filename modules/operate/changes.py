@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from inferform.operate.node_groups import NODE_TYPES, renewed, size_of
 from inferform.operate.results import Action, Change, Counts
 from inferform.plan import DeploymentPlan
 
 Json = dict[str, Any]
-# The resources whose nodes are a pool's.
-NODE_TYPES = ("aws_eks_node_group", "aws_autoscaling_group")
 _ACTIONS: dict[tuple[str, ...], Action] = {
     ("create",): "create",
     ("update",): "update",
@@ -84,13 +83,20 @@ def _managed(document: Json) -> Iterator[Json]:
 
 def _change(raw: Json, before: DeploymentPlan | None, after: DeploymentPlan) -> Change:
     action = _ACTIONS[tuple(raw["change"]["actions"])]
+    attributes = _attributes(raw["change"], action)
+    pool = _pool(raw["type"], raw["address"], action, before, after)
+    size = size_of(raw["type"], raw["change"].get("after" if action == "create" else "before"))
+    if size is not None and size.desired is not None:
+        # What the cloud has counts, not what was planned: an autoscaler may have been at work.
+        pool = {**pool, "nodes": size.desired}
     return Change(
         # An object that a replacement left behind is deleted under the address of its successor.
         address=raw["address"] + (f" (deposed {raw['deposed']})" if raw.get("deposed") else ""),
         type=raw["type"],
         action=action,
-        attributes=_attributes(raw["change"], action),
-        **_pool(raw["type"], raw["address"], action, before, after),
+        attributes=attributes,
+        renews=renewed(raw, attributes) if action == "update" else (),
+        **pool,
     )
 
 
@@ -100,7 +106,14 @@ def _attributes(change: Json, action: Action) -> tuple[str, ...]:
     if action != "update":
         return ()
     old, new, unknown = change.get("before") or {}, change.get("after") or {}, change.get("after_unknown") or {}
-    return tuple(sorted(name for name in {*old, *new, *unknown} if not same(old.get(name), new.get(name)) or unknown.get(name) not in (None, False, [], {})))
+    return tuple(sorted(name for name in {*old, *new, *unknown} if not same(old.get(name), new.get(name)) or _unknown(unknown.get(name))))
+
+
+def _unknown(marks: Any) -> bool:
+    """Something in an attribute is only known after apply; a block whose values are all known has empty marks."""
+    if isinstance(marks, dict):
+        return any(_unknown(m) for m in marks.values())
+    return any(_unknown(m) for m in marks) if isinstance(marks, list) else bool(marks)
 
 
 def same(old: Any, new: Any) -> bool:
@@ -117,6 +130,8 @@ def _pool(kind: str, address: str, action: Action, before: DeploymentPlan | None
         for model, _, pool, planned in source.pool_items() if source else ():
             key = f"{model}-{pool}"
             # A pool's groups carry its name; one for a capacity block has the block's id behind it.
-            if name == key or name.startswith(f"{key}-cr-"):
-                return {"model": model, "pool": pool, "nodes": planned.nodes.steady}
+            blocks = {f"{key}-{p.reservation_id}": p.nodes.steady for p in planned.purchase if p.kind == "capacity_block"}
+            if name == key or name in blocks:
+                rest = planned.nodes.steady - (sum(blocks.values()) if len(blocks) < len(planned.purchase) else 0)
+                return {"model": model, "pool": pool, "nodes": blocks.get(name, rest)}
     return {}

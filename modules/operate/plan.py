@@ -18,11 +18,13 @@ from inferform.operate import audit, lock, record
 from inferform.operate.audit import Actor
 from inferform.operate.backend import Backend
 from inferform.operate.changes import add, count, from_config, from_plan, outputs_change
-from inferform.operate.difference import cost_difference, live_nodes, risks
+from inferform.operate.difference import cost_difference
 from inferform.operate.folder import CONFIG, PLAN_FILE, Folder, file_digest, write_json
+from inferform.operate.node_groups import Resize, resizes
 from inferform.operate.prepare import Prepared, judge, outputs_read, prepare, runs, size
 from inferform.operate.progress import Progress, silent
 from inferform.operate.results import Change, PlanResult, StackPlan
+from inferform.operate.risks import risks
 from inferform.operate.stack_run import StackRun
 from inferform.operate.steps import Rules, Steps
 from inferform.plan import DeploymentPlan
@@ -77,7 +79,7 @@ def plan(
             stacks=stacks,
             counts=add(count(s.changes) for s in stacks),
             cost=cost_difference(before, sized),
-            risks=risks({s.stack: s.changes for s in stacks}, before, sized, planned.live),
+            risks=risks({s.stack: s.changes for s in stacks}, before, sized, planned.sizes),
             allowed=not verdict.denied,
             verdict=verdict,
             warnings=(*_after_cut_off(cut_off), *sized.warnings, *planned.warnings),
@@ -103,7 +105,7 @@ class _Planned:
         self.stacks: dict[str, StackPlan] = {}
         self.documents: dict[str, Json] = {}
         self.warnings: list[str] = []
-        self.live: dict[str, int] = {}
+        self.sizes: dict[str, tuple[Resize, ...]] = {}
         self._outputs: dict[str, set[str]] = {}
         self._moving: set[str] = set()  # stacks whose outputs may change when they are applied
 
@@ -124,7 +126,7 @@ class _Planned:
         _, document = run.plan(PLAN_FILE)
         self.warnings += run.warnings
         self.documents[name] = document
-        self.live |= live_nodes(document)
+        self.sizes[name] = resizes(document)
         self._outputs[name] = set(document.get("prior_state", {}).get("values", {}).get("outputs", {}))
         moves, waits = outputs_change(document), [d for d in reads if d in self._moving]
         if moves or waits:

@@ -25,7 +25,8 @@ class Change(Result):
     attributes: tuple[str, ...] = Field((), description="Top-level attributes that change (update), or that force the replacement (replace).")
     model: str | None = Field(None, description="The model whose node pool this is.")
     pool: str | None = Field(None, description="Pool name where the resource holds the nodes of a pool.")
-    nodes: int | None = Field(None, description="Steady node count of that pool, before the change where it exists.")
+    nodes: int | None = Field(None, description="Nodes of the group: those it has now where it exists, else those it starts with.")
+    renews: tuple[str, ...] = Field((), description="Changed attributes that make the cloud replace the group's running nodes one by one.")
 
 
 class StackPlan(Result):
@@ -57,7 +58,9 @@ class Risk(Result):
     """Something a person should weigh before apply. `red` interrupts service or loses data; `block` will be refused by the cloud."""
 
     level: Literal["notice", "red", "block"]
-    code: str = Field(description="Stable name, such as pool-replaced, pool-removed, pool-renamed, min-above-desired, data-removed.")
+    code: str = Field(
+        description="Stable name, such as pool-replaced, pool-removed, pool-renamed, pool-renewed, serving-changed, min-above-desired, max-below-desired, data-removed."
+    )
     address: str
     message: str
     nodes: int | None = None
@@ -119,6 +122,7 @@ class ApplyResult(Result):
     counts: Counts
     outputs: dict[str, dict[str, JsonValue]] = Field(description="Outputs by stack; sensitive ones are left out.")
     warnings: tuple[str, ...] = ()
+    rollback_to: int | None = Field(None, description="Number of the earlier apply that this one brought back.")
 
 
 class Applied(Result):

@@ -35,7 +35,7 @@ def test_the_history_is_listed_newest_first(inferform: Callable[..., Any], spec:
     ran = inferform("rollback", spec, "--list")
     assert 0 == ran.code
     rows = [line.split() for line in ran.out.splitlines() if "ada@acme.example" in line]
-    assert [["2", "b" * 12], ["1", "a" * 12]] == [[row[0], row[3]] for row in rows]
+    assert [["2", "b" * 12], ["1", "a" * 12]] == [[row[0], row[4]] for row in rows]
     assert "in the cloud, rollback to 1" in " ".join(ran.out.split())
     data = inferform("rollback", spec, "--list", "--format", "json").data
     assert ("demo", "default", 2, False, [1, 2]) == (

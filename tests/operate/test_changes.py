@@ -36,6 +36,24 @@ def test_actions_attributes_and_nodes() -> None:
     assert (1, 1, 1, 0) == tuple(count(found).model_dump().values())
 
 
+def test_marks_of_known_blocks_are_no_change() -> None:
+    """Terraform writes an empty mark for every block of an update; only one with something unknown in it counts."""
+    unknown = {"scaling_config": [{}], "timeouts": {"create": False}, "launch_template": [{"version": True}]}
+    update = raw("aws_eks_node_group.llama-70b-aggregated", ["update"], {}, {}, after_unknown=unknown)
+    found = from_plan({"resource_changes": [update]}, None, tiny_plan())[0]
+    assert (("launch_template",), ("launch_template",)) == (found.attributes, found.renews)
+
+
+def test_nodes_are_counted_in_the_cloud() -> None:
+    """A group that goes has the nodes that run now, whatever was planned once; a new one those that it starts with."""
+    rows = [
+        raw("aws_eks_node_group.llama-405b-aggregated", ["delete"], {"scaling_config": [{"desired_size": 7}]}, None),
+        raw("aws_autoscaling_group.llama-8b-aggregated", ["create"], None, {"desired_capacity": 4}),
+    ]
+    found = from_plan({"resource_changes": rows}, tiny_plan(), tiny_plan())
+    assert [("llama-8b", 4), ("llama-405b", 7)] == [(c.model, c.nodes) for c in found]
+
+
 def test_nodes_of_a_pool_that_goes_come_from_the_old_plan() -> None:
     """A deleted pool is only known to the plan that was applied."""
     document = {"resource_changes": [raw("aws_autoscaling_group.llama-8b-aggregated", ["delete"], {})]}

@@ -87,6 +87,23 @@ def test_long_plans_are_cut() -> None:
     assert "and 10 more; --format json lists them all" in text
 
 
+def test_what_is_cut_is_the_least_of_it() -> None:
+    """Node groups and what goes stand before fifty creations, with their nodes."""
+    many = [Change(address=f"aws_subnet.s{n}", type="aws_subnet", action="create") for n in range(50)]
+    gone = Change(address="aws_kms_key.z", type="aws_kms_key", action="delete")
+    pool = Change(address="aws_eks_node_group.z", type="aws_eks_node_group", action="create", model="z", pool="aggregated", nodes=2)
+    text = plan_result_text(planned(stacks=(StackPlan(stack="nodes", state="saved", changes=(*many, gone, pool), config_digest="c" * 64),)))
+    rows = [line.split(maxsplit=2)[1:] for line in text.splitlines() if line.startswith("nodes ")]
+    assert [["create", "aws_eks_node_group.z (2 nodes)"], ["delete", "aws_kms_key.z"], ["create", "aws_subnet.s0"]] == rows[:3]
+
+
+def test_a_rollback_says_what_it_brings_back() -> None:
+    """Plan and apply of a rollback name the apply by its number."""
+    assert "prod: rollback to apply 3, plan dddd" in plan_result_text(planned(rollback_to=3))
+    done = ApplyResult(name="a", environment="dev", folder="f", digest="d" * 64, resumed=False, stacks=STACKS, counts=Counts(), outputs={}, rollback_to=3)
+    assert "applied plan dddddddddddd, a rollback to apply 3" in apply_text(done)
+
+
 STACKS = (
     StackResult(stack="network", state="applied", counts=Counts(create=3), seconds=12.4),
     StackResult(stack="nodes", state="done_before", counts=Counts(), seconds=0.0),
