@@ -31,6 +31,7 @@ ZoneId = Annotated[
     str, _text(r"^[a-z]+[0-9]-([a-z]{3}[0-9]-)?az[0-9]{1,2}$", "an Availability Zone id such as use1-az4 (not a zone name such as us-east-1a)", 24)
 ]
 KubernetesVersion = Annotated[str, _text(r"^1\.[0-9]{2}$", 'a Kubernetes minor version in quotes, such as "1.33"')]
+AddonVersion = Annotated[str, _text(r"^v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+$", "a version of an EKS add-on such as v1.20.4-eksbuild.2", 40)]
 PrincipalArn = Annotated[str, _text(r"^arn:aws(-[a-z]+)*:iam::[0-9]{12}:(role|user)/[A-Za-z0-9_+=,.@/-]+$", "the ARN of an IAM role or user", 600)]
 GpuName = Annotated[str, _text(r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$", "a GPU name such as H100 or L40S", 64)]
 InstanceType = Annotated[str, _text(r"^[a-z0-9-]+\.[a-z0-9-]+$", "an instance type such as p5.48xlarge", 40)]

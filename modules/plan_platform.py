@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from inferform.plan_cluster import ClusterPlan
 from inferform.plan_cost import Part
 from inferform.plan_nodes import Count
 from pydantic import Field
@@ -30,6 +31,7 @@ class CloudPlan(Part):
     public_cidrs: tuple[str, ...]
     admins: tuple[str, ...]
     system_pool: SystemPool
+    cluster: ClusterPlan = ClusterPlan()
 
 
 class RateLimitPlan(Part):

@@ -18,7 +18,7 @@ from inferform.plan_cost import HOURS_PER_MONTH
 from inferform.plan_platform import ModelStorePlan, StatePlan
 from inferform.planning.budget import Platforms, exceeded, within
 from inferform.planning.candidates import Option
-from inferform.planning.frame import bucket_name, cloud_plan, gateway_plan, network_zones, observability_plan, quotas, system_pool, zone_problems
+from inferform.planning.frame import bucket_name, cloud_plan, frame_problems, gateway_plan, network_zones, observability_plan, quotas, system_pool
 from inferform.planning.models import Variant, first_variant, later_variants, plan_model, prompt_shares
 from inferform.planning.money import cost_plan, platform, support_warnings
 from inferform.planning.nodes import pool_zones
@@ -70,7 +70,7 @@ def _plan(spec: DeploymentSpec, environment: str, prices: PriceBook) -> tuple[De
     warnings = support_warnings(spec, prices)
     models = {p.name: plan_model(p, variant, problems, warnings) for p, variant in zip(prepared, chosen, strict=True)}
     zones = network_zones(spec, [pool.infrastructure.zones for model in models.values() for pool in model.pools.values()])
-    problems += zone_problems(spec, zones) if not problems else []
+    problems += frame_problems(spec, zones) if not problems else []
     shares = {(p.name, role): share for p, variant in zip(prepared, chosen, strict=True) for role, share in prompt_shares(p, variant).items()}
     gateway = gateway_plan(spec.gateway, models, problems)
     if problems:

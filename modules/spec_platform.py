@@ -10,17 +10,12 @@ from typing import Literal
 from inferform import names
 from inferform.names import Strict
 from inferform.quantities import DurationS
+from inferform.spec_cluster import LOG_TYPES, AccessEntries, AddonVersions, Controllers, Endpoint, LogType, RemoteWrite, RetentionDays
 from pydantic import Field
 
 
 class Provider(StrEnum):
     AWS = "aws"
-
-
-class Endpoint(Strict):
-    """Who reaches the Kubernetes API from outside the VPC; nobody by default."""
-
-    public_cidrs: names.Cidrs = Field((), description="IPv4 ranges that may reach the public API endpoint; empty: private.", examples=[["203.0.113.0/24"]])
 
 
 class Cloud(Strict):
@@ -37,8 +32,16 @@ class Cloud(Strict):
         description="IAM principals that administer the cluster.",
         examples=[["arn:aws:iam::111122223333:role/platform"]],
     )
+    access: AccessEntries = Field({}, description="Further principals with what they may do in the cluster, by a name of your choice.")
+    log_types: tuple[LogType, ...] = Field(LOG_TYPES, min_length=1, description="Control plane logs that are kept.")
+    log_retention_days: RetentionDays = Field(90, description="Days that control plane and flow logs are kept.")
+    addon_versions: AddonVersions = Field({}, description="Pinned add-on versions; an add-on left out takes the newest that EKS has for the cluster's version.")
+    controllers: Controllers = Field(Controllers(), description="Controllers that call AWS.")
+    interface_endpoints: bool = Field(False, description="Reach the AWS services that nodes call through interface endpoints instead of the NAT gateways.")
 
     def faults(self) -> Iterator[tuple[str, str]]:
+        if "audit" not in self.log_types:
+            yield "log_types", "the audit log must be kept: without it nobody can tell who changed what"
         if not 16 <= (size := ipaddress.IPv4Network(self.vpc_cidr).prefixlen) <= 24:
             yield "vpc_cidr", f"/{size} does not hold the network; a VPC of ours is /16 to /24"
 
@@ -103,6 +106,11 @@ class Observability(Strict):
     enabled: bool = Field(True, description="Render PodMonitor and PrometheusRule.")
     prometheus_url: names.Url = Field("http://prometheus-operated.monitoring.svc:9090", description="Where scalers read metrics.")
     namespace: names.Name = Field("monitoring", description="Namespace of the Prometheus that scrapes the pods.")
+    remote_write: RemoteWrite | None = Field(None, description="Keep metrics in Amazon Managed Service for Prometheus as well.")
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        if self.remote_write and not self.enabled:
+            yield "remote_write", "remote_write needs enabled: true"
 
 
 class State(Strict):

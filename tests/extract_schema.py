@@ -49,6 +49,7 @@ RESOURCES = (
     "aws_route",
     "aws_route_table",
     "aws_route_table_association",
+    "aws_prometheus_workspace",
     "aws_s3_bucket",
     "aws_s3_bucket_lifecycle_configuration",
     "aws_s3_bucket_ownership_controls",

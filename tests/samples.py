@@ -294,6 +294,7 @@ def plan_data() -> dict[str, Any]:
             "public_cidrs": [],
             "admins": ["arn:aws:iam::111122223333:role/platform"],
             "system_pool": {"instance_type": "m7i.2xlarge", "nodes": _count(2, 2, 4), "usd_per_hour": 0.4032, "vcpus": 8, "memory_bytes": 32 * GIB},
+            "cluster": {"support": {"kind": "extended", "standard_until": "2026-07-29", "extended_until": "2027-07-29"}, "load_balancer_controller": True},
         },
         "models": {
             "bge": model(

@@ -8,7 +8,7 @@ from typing import Literal
 
 from inferform.catalog.tables import rows
 
-Item = Literal["eks-standard", "eks-extended", "nat-gateway", "public-ipv4", "load-balancer", "gp3"]
+Item = Literal["eks-standard", "eks-extended", "nat-gateway", "public-ipv4", "load-balancer", "gp3", "interface-endpoint"]
 # A part without a price of the region takes this one's, and its source says so.
 _FALLBACK_REGION, _ANY = "us-east-1", "any"
 

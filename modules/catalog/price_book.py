@@ -32,7 +32,7 @@ PURCHASES = ("on_demand", "spot", "reserved", "capacity_block")
 # Names of parts around the nodes in a price file.
 PARTS: dict[str, Item] = {
     "platform/eks": "eks-standard", "platform/eks-extended": "eks-extended", "platform/nat-gateway": "nat-gateway",
-    "platform/public-ipv4": "public-ipv4", "platform/load-balancer": "load-balancer",
+    "platform/public-ipv4": "public-ipv4", "platform/load-balancer": "load-balancer", "platform/interface-endpoints": "interface-endpoint",
 }  # fmt: skip
 _DAY = re.compile(r"(\d{4})-(\d\d)(?:-(\d\d))?")
 

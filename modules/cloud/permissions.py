@@ -85,14 +85,28 @@ def actions(kinds: Iterable[str], steps: Sequence[str] = STEPS) -> tuple[str, ..
 
 
 def policies(kinds: Iterable[str], scope: Scope) -> dict[str, Json]:
-    """Policy documents: `operator` (plan, apply, destroy), `ci` (plan only) and `bootstrap` (the state bucket)."""
+    """Policy documents: `operator` (plan, apply, destroy), `ci` (plan only) and `bootstrap` (the state bucket).
+
+    An operator policy that is too long for a role's inline policies comes as managed ones: `operator`, `operator-2` and so on.
+    """
     used = sorted(set(kinds))
     look = {*table()["provider"], *table()["preflight"], *actions(used, ("read",))}
     return {
-        "operator": _document([*_statements({*look, *actions(used)}, scope), *_state(scope, write=True)]),
+        **_operator([*_statements({*look, *actions(used)}, scope), *_state(scope, write=True)]),
         "ci": _document([*_statements(look, scope), *_state(scope, write=False)]),
         "bootstrap": _document(_bootstrap(scope)),
     }
+
+
+def _operator(statements: Sequence[Json]) -> dict[str, Json]:
+    if size(whole := _document(statements)) <= INLINE_LIMIT:
+        return {"operator": whole}
+    parts: list[list[Json]] = [[]]
+    for statement in statements:
+        if size(_document([*parts[-1], statement])) > MANAGED_LIMIT:
+            parts.append([])
+        parts[-1].append(statement)
+    return {"operator" if n == 1 else f"operator-{n}": _document(part) for n, part in enumerate(parts, 1)}
 
 
 def _document(statements: Sequence[Json]) -> Json:

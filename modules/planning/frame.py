@@ -11,6 +11,7 @@ from inferform.errors import InputError, Problem
 from inferform.plan import ModelPlan
 from inferform.plan_nodes import Count
 from inferform.plan_platform import CloudPlan, GatewayAuthPlan, GatewayPlan, JwtPlan, ObservabilityPlan, QuotaNeed, RateLimitPlan, SystemPool
+from inferform.planning.cluster import cluster_plan, cluster_problems
 from inferform.planning.nodes import EKS_EXCLUDED_ZONES, home_zones, region_zones
 from inferform.spec import DeploymentSpec
 from inferform.spec_platform import Gateway
@@ -40,9 +41,9 @@ def network_zones(spec: DeploymentSpec, pools: Sequence[Sequence[str]]) -> tuple
     return tuple(sorted({*home_zones(spec.cloud.region), *(zone for zones in pools for zone in zones)}))
 
 
-def zone_problems(spec: DeploymentSpec, zones: Sequence[str]) -> list[Problem]:
-    """What is wrong with the zones of the network."""
-    found = []
+def frame_problems(spec: DeploymentSpec, zones: Sequence[str]) -> list[Problem]:
+    """What is wrong with the cluster and with the zones of the network."""
+    found = cluster_problems(spec)
     excluded = sorted(set(zones) & EKS_EXCLUDED_ZONES)
     if excluded:
         found.append(
@@ -82,7 +83,7 @@ def cloud_plan(spec: DeploymentSpec, zones: tuple[str, ...], system: SystemPool)
     cloud = spec.cloud
     return CloudPlan(
         provider="aws", region=cloud.region, zones=zones, vpc_cidr=cloud.vpc_cidr, kubernetes_version=cloud.kubernetes_version,
-        public_cidrs=cloud.endpoint.public_cidrs, admins=cloud.admins, system_pool=system,
+        public_cidrs=cloud.endpoint.public_cidrs, admins=cloud.admins, system_pool=system, cluster=cluster_plan(spec),
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from inferform.catalog.prices import catalog_as_of
 from inferform.plan import ModelPlan, PoolPlan
 from inferform.plan_cost import HOURS_PER_MONTH, CostPlan, ModelCost, PlatformCost
 from inferform.plan_platform import SystemPool
+from inferform.planning.cluster import interface_services
 from inferform.quantities import GIB
 from inferform.spec import DeploymentSpec, Workload
 
@@ -40,7 +41,7 @@ class Platform:
 
 
 def platform(spec: DeploymentSpec, system: SystemPool, zones: Sequence[str], book: PriceBook, *, system_nodes: int | None = None) -> Platform:
-    """Control plane, system nodes with their disks, one NAT gateway and its address a zone, and the gateway's load balancer."""
+    """Control plane, system nodes with their disks, one NAT gateway and its address a zone, interface endpoints, and the gateway's load balancer."""
     region, version = spec.cloud.region, spec.cloud.kubernetes_version
     nodes = system.nodes.steady if system_nodes is None else system_nodes
     extended = in_extended_support(version, catalog_as_of())
@@ -57,6 +58,9 @@ def platform(spec: DeploymentSpec, system: SystemPool, zones: Sequence[str], boo
         _part("nat-gateway", len(zones), book.part("nat-gateway", region)),
         _part("public-ipv4", len(zones), book.part("public-ipv4", region)),
     ]  # fmt: skip
+    endpoints = interface_services(spec)
+    if endpoints:
+        parts.append(_part("interface-endpoints", len(endpoints) * len(zones), book.part("interface-endpoint", region)))
     if spec.gateway.enabled:
         parts.append(_part("load-balancer", 1, book.part("load-balancer", region)))
     return Platform(tuple(parts))

@@ -53,6 +53,8 @@ def render_platform(plan: DeploymentPlan) -> dict[str, str]:
         ),
         "model-cache.yaml": fill("platform/model-cache.yaml.j2", {**common, "caches": [_cache(w) for w in workloads]}),
     }
+    if plan.cloud.cluster.load_balancer_controller:
+        files["aws-load-balancer-controller-values.yaml"] = fill("platform/aws-load-balancer-controller-values.yaml.j2", {"values": _balancer_values(plan)})
     if plugin:
         agent = _agent(plan, "nvidia-device-plugin", images.NVIDIA_DEVICE_PLUGIN, plugin, {labels.NODE_OS_LABEL: sorted({p.infrastructure.os for p in plugin})})
         files["nvidia-device-plugin.yaml"] = fill("platform/nvidia-device-plugin.yaml.j2", {**common, "agent": agent})
@@ -77,6 +79,24 @@ def _agent(plan: DeploymentPlan, name: str, image: str, pools: list[PoolPlan], n
         "labels": dict(sorted({**own, **naming.deployment_labels(plan)}.items())),
         "expressions": [{"key": key, "operator": "In", "values": values} for key, values in sorted(wanted.items())],
         "tolerations": tolerations(pools),
+    }
+
+
+def _balancer_values(plan: DeploymentPlan) -> dict[str, Any]:
+    """Settings of the AWS Load Balancer Controller: its pods cannot ask the instance metadata (hop limit 1), so region and VPC are told.
+
+    Source: helm/aws-load-balancer-controller/values.yaml of kubernetes-sigs/aws-load-balancer-controller (Apache-2.0; read 2026-12-01).
+    """
+    return {
+        "clusterName": plan.cluster_name(),
+        # What its role has no permission for.
+        "enableShield": False,
+        "enableWaf": False,
+        "enableWafv2": False,
+        "nodeSelector": {labels.ROLE_LABEL: labels.SYSTEM_ROLE},
+        "region": plan.cloud.region,
+        "serviceAccount": {"create": True, "name": "aws-load-balancer-controller"},
+        "vpcTags": {"Name": plan.resource_prefix()},
     }
 
 

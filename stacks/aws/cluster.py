@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import ipaddress
 
 from inferform.labels import ROLE_LABEL, SYSTEM_ROLE
 from inferform.plan import DeploymentPlan
-from inferform.stacks.aws import encryption, iam
+from inferform.stacks.aws import access, addons, encryption, iam
 from inferform.stacks.aws.account import Account, open_account
 from inferform.stacks.aws.launch_template import GIB, launch_template
-from inferform.stacks.aws.network import LOG_RETENTION_DAYS
 from inferform.stacks.resource import Handle, Lifecycle, Stack
-from inferform.stacks.values import Ref, Text, Value, call, json_text
+from inferform.stacks.values import Ref, Value, call
 
 OUTPUTS = {
     "cluster_name": "string",
@@ -24,12 +22,12 @@ OUTPUTS = {
     "node_role_arn": "string",
 }
 
-LOG_TYPES = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 # nodeadm asks EC2 about the node itself and Pod Identity works through the node's role: both are in the worker policy.
 NODE_POLICIES = ("AmazonEC2ContainerRegistryPullOnly", "AmazonEKSWorkerNodePolicy")
 _SYSTEM_ROOT_BYTES = 100 * GIB
-# Needed before the first node is ready; the others run on nodes.
+# Needed before the first node is ready; the others run on nodes. Drivers of the model store need its key and stand in `identity`.
 _BEFORE_NODES = ("eks-pod-identity-agent", "kube-proxy", "vpc-cni")
+_ON_NODES = ("coredns", addons.EBS_CSI)
 
 
 def build(stack: Stack) -> None:
@@ -39,15 +37,14 @@ def build(stack: Stack) -> None:
     subnets = call("list(string)", "values", stack.remote("network", "private_subnets"))
     control, node_group, rules = _security_groups(stack)
     cluster = _cluster(stack, account, subnets, control, rules)
-    for principal in sorted(plan.cloud.admins):
-        _admin(stack, cluster, principal)
-    early = [_addon(stack, account, cluster, name, []) for name in _BEFORE_NODES]
+    access.entries(stack, cluster)
+    early = [addons.addon(stack, account, cluster.ref("name"), name, caller=addons.CALLERS.get(name)) for name in _BEFORE_NODES]
     node_role, grants = iam.role(
         stack, account, "node", iam.service_trust("ec2.amazonaws.com"), managed=NODE_POLICIES, description="Nodes of managed node groups"
     )
     system = _system_nodes(stack, cluster, role=node_role, group=node_group, subnets=subnets, after=[*early, *grants, *rules])
-    for name in ("aws-ebs-csi-driver", "coredns"):
-        _addon(stack, account, cluster, name, [system])
+    for name in sorted({*plan.cloud.cluster.addons} & set(_ON_NODES)):
+        addons.addon(stack, account, cluster.ref("name"), name, caller=addons.CALLERS.get(name), depends_on=[system])
     stack.output("cluster_name", cluster.ref("name"))
     stack.output("cluster_arn", cluster.ref("arn"))
     stack.output("endpoint", cluster.ref("endpoint"))
@@ -70,7 +67,9 @@ def _cluster(stack: Stack, account: Account, subnets: Ref, control: Handle, rule
     key = encryption.key(stack, account, "cluster", "Kubernetes secrets and control plane logs", log_groups=[log_name])
     # Made before EKS would make it, so that retention and encryption hold from the first line.
     logs = stack.resource(
-        "aws_cloudwatch_log_group", "control-plane", {"name": log_name, "retention_in_days": LOG_RETENTION_DAYS, "kms_key_id": key.ref("arn")}
+        "aws_cloudwatch_log_group",
+        "control-plane",
+        {"name": log_name, "retention_in_days": plan.cloud.cluster.log_retention_days, "kms_key_id": key.ref("arn")},
     )
     use_key = iam.document(iam.allow(["kms:CreateGrant", "kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:ListGrants"], [key.ref("arn")]))
     role, grants = iam.role(
@@ -90,7 +89,7 @@ def _cluster(stack: Stack, account: Account, subnets: Ref, control: Handle, rule
             "name": name,
             "version": plan.cloud.kubernetes_version,
             "role_arn": role.ref("arn"),
-            "enabled_cluster_log_types": list(LOG_TYPES),
+            "enabled_cluster_log_types": list(plan.cloud.cluster.log_types),
             # Add-ons below are managed; EKS would install unmanaged ones first.
             "bootstrap_self_managed_addons": False,
             "access_config": {
@@ -101,7 +100,9 @@ def _cluster(stack: Stack, account: Account, subnets: Ref, control: Handle, rule
             },
             "encryption_config": {"provider": {"key_arn": key.ref("arn")}, "resources": ["secrets"]},
             "kubernetes_network_config": {"service_ipv4_cidr": service_cidr(plan), "ip_family": "ipv4"},
-            "upgrade_policy": {"support_type": "STANDARD"},
+            # EKS makes no cluster of a version in extended support under the standard policy, and raises a cluster's version by itself where
+            # standard support ends. Source: EKS user guide, "View current cluster upgrade policy" (read 2026-12-01).
+            "upgrade_policy": {"support_type": plan.cloud.cluster.support.kind.upper()},
             "vpc_config": {
                 "subnet_ids": subnets,
                 "security_group_ids": [control.ref("id")],
@@ -146,52 +147,6 @@ def _security_groups(stack: Stack) -> tuple[Handle, Handle, list[Handle]]:
             rule("node-to-all", nodes, "egress", None, "images, weights and AWS APIs", cidr_blocks=["0.0.0.0/0"]),
         ],
     )
-
-
-def _admin(stack: Stack, cluster: Handle, principal: str) -> None:
-    # Two accounts may have roles of one name.
-    key = f"admin-{principal.rpartition('/')[2].lower()}-{hashlib.sha256(principal.encode()).hexdigest()[:8]}"
-    key = "".join(c if c.isalnum() and c.isascii() else "-" for c in key)
-    entry = stack.resource("aws_eks_access_entry", key, {"cluster_name": cluster.ref("name"), "principal_arn": principal, "type": "STANDARD"})
-    partition = principal.split(":")[1]
-    stack.resource(
-        "aws_eks_access_policy_association",
-        key,
-        {
-            "cluster_name": cluster.ref("name"),
-            "principal_arn": entry.ref("principal_arn"),
-            "policy_arn": f"arn:{partition}:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy",
-            "access_scope": {"type": "cluster"},
-        },
-    )
-
-
-def _addon(stack: Stack, account: Account, cluster: Handle, name: str, after: list[Handle]) -> Handle:
-    """An add-on in the newest version that EKS has for the cluster's, with its own role where it calls AWS."""
-    version = stack.data("aws_eks_addon_version", name, {"addon_name": name, "kubernetes_version": stack.plan.cloud.kubernetes_version, "most_recent": True})
-    attributes: dict[str, Value] = {
-        "cluster_name": cluster.ref("name"),
-        "addon_name": name,
-        "addon_version": version.ref("version"),
-        "resolve_conflicts_on_create": "OVERWRITE",
-        "resolve_conflicts_on_update": "OVERWRITE",
-        "configuration_values": _addon_configuration(name),
-    }
-    calls_aws = {"vpc-cni": ("aws-node", "AmazonEKS_CNI_Policy"), "aws-ebs-csi-driver": ("ebs-csi-controller-sa", "service-role/AmazonEBSCSIDriverPolicy")}
-    if name in calls_aws:
-        service_account, policy = calls_aws[name]
-        trust = iam.pod_trust(account, cluster_name=stack.plan.cluster_name(), namespace="kube-system", service_account=service_account)
-        role, grants = iam.role(stack, account, name, trust, managed=[policy], description=f"Add-on {name}")
-        attributes["pod_identity_association"] = [{"role_arn": role.ref("arn"), "service_account": service_account}]
-        after = [*after, *grants]
-    return stack.resource("aws_eks_addon", name, attributes, depends_on=after)
-
-
-def _addon_configuration(name: str) -> Text | None:
-    """Controllers keep to the system nodes; the node part of a CSI driver runs everywhere, tainted nodes included (FC-14)."""
-    system: dict[str, Value] = {"nodeSelector": {ROLE_LABEL: SYSTEM_ROLE}}
-    values: dict[str, dict[str, Value]] = {"coredns": system, "aws-ebs-csi-driver": {"controller": system, "node": {"tolerateAllTaints": True}}}
-    return json_text(values[name]) if name in values else None
 
 
 def _system_nodes(stack: Stack, cluster: Handle, *, role: Handle, group: Handle, subnets: Ref, after: list[Handle]) -> Handle:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inferform.labels import import_account, serving_account, store_prefix
-from inferform.stacks.aws import iam
+from inferform.stacks.aws import addons, controllers, iam
 from inferform.stacks.aws.account import Account, open_account
 from inferform.stacks.resource import Stack
-from inferform.stacks.values import Ref, Text, text
+from inferform.stacks.values import Ref, Text, call, text
 
-OUTPUTS = {"role_arns": "map(string)"}
-
-_SYSTEM_NAMESPACE = "kube-system"
-_AUTOSCALER = "cluster-autoscaler"
+# Where Prometheus writes with `aps` signatures; empty without a workspace.
+OUTPUTS = {"role_arns": "map(string)", "remote_write_url": "string"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +34,36 @@ def build(stack: Stack) -> None:
         reads, writes = _read(stack, model), _write(stack, model)
         wanted.append(ServiceAccount(plan.namespace, serving_account(model), f"Reads the weights of {model}", "read-weights", reads))
         wanted.append(ServiceAccount(plan.namespace, import_account(model), f"Stores the weights of {model}", "write-weights", writes))
+    wanted += _controllers(stack, account)
+    stack.output("role_arns", {a.name: _associate(stack, account, a) for a in wanted})
+    if addons.S3_CSI in plan.cloud.cluster.addons:
+        reads = controllers.read_store(stack.remote("model_store", "bucket_arn"), stack.remote("model_store", "key_arn"))
+        caller = addons.Caller("s3-csi-driver-sa", inline={"read-store": reads})
+        addons.addon(stack, account, stack.remote("cluster", "cluster_name"), addons.S3_CSI, caller=caller)
+
+
+def _controllers(stack: Stack, account: Account) -> list[ServiceAccount]:
+    """Accounts of the controllers that the plan asks for; no role stands ready for one that is not there."""
+    plan = stack.plan
+    cluster, found = plan.cloud.cluster, []
     if any(pool.infrastructure.autoscaled for _, _, _, pool in plan.pool_items()):
         description = "Sets the node count of the deployment's groups"
-        wanted.append(ServiceAccount(_SYSTEM_NAMESPACE, _AUTOSCALER, description, "scale-groups", _scale(stack)))
-    stack.output("role_arns", {a.name: _associate(stack, account, a) for a in wanted})
+        found.append(ServiceAccount(addons.NAMESPACE, controllers.AUTOSCALER, description, "scale-groups", controllers.scale_groups(plan)))
+    if cluster.load_balancer_controller:
+        description = "Makes network load balancers for Services"
+        balance = controllers.balance_load(plan, account)
+        found.append(ServiceAccount(addons.NAMESPACE, controllers.LOAD_BALANCER_CONTROLLER, description, "balance-load", balance))
+    if cluster.external_secrets:
+        name, description = controllers.EXTERNAL_SECRETS, "Reads the deployment's secrets"
+        found.append(ServiceAccount(name, name, description, "read-secrets", controllers.read_secrets(plan, account)))
+    if cluster.remote_write_account:
+        workspace = stack.resource("aws_prometheus_workspace", "metrics", {"alias": plan.resource_prefix()})
+        write = controllers.write_metrics(workspace.ref("arn"))
+        found.append(ServiceAccount(plan.observability.namespace, cluster.remote_write_account, "Writes metrics", "write-metrics", write))
+        stack.output("remote_write_url", call("string", "format", "%sapi/v1/remote_write", workspace.ref("prometheus_endpoint")))
+    else:
+        stack.output("remote_write_url", "")
+    return found
 
 
 def _associate(stack: Stack, account: Account, wanted: ServiceAccount) -> Ref:
@@ -76,22 +100,3 @@ def _write(stack: Stack, model: str) -> Text:
         # A multipart upload reads back what it has written.
         iam.allow(["kms:Decrypt", "kms:GenerateDataKey"], [key]),
     )
-
-
-def _scale(stack: Stack) -> Text:
-    """What the cluster autoscaler needs: look at everything, change only the groups of this cluster."""
-    look = [
-        "autoscaling:DescribeAutoScalingGroups",
-        "autoscaling:DescribeAutoScalingInstances",
-        "autoscaling:DescribeLaunchConfigurations",
-        "autoscaling:DescribeScalingActivities",
-        "autoscaling:DescribeTags",
-        "ec2:DescribeImages",
-        "ec2:DescribeInstanceTypes",
-        "ec2:DescribeLaunchTemplateVersions",
-        "ec2:GetInstanceTypesFromInstanceRequirements",
-        "eks:DescribeNodegroup",
-    ]
-    tag = f"aws:ResourceTag/k8s.io/cluster-autoscaler/{stack.plan.cluster_name()}"
-    change = ["autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup"]
-    return iam.document(iam.allow(look, ["*"]), iam.allow(change, ["*"], {"StringEquals": {tag: "owned"}}))

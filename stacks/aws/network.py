@@ -13,13 +13,13 @@ from inferform.stacks.values import Value, text
 
 OUTPUTS = {"vpc_id": "string", "private_subnets": "map(string)"}
 
-LOG_RETENTION_DAYS = 90
 # The VPC is cut in eight: a zone's private subnet takes the part of its number, all public subnets share the last.
 # So adding or removing a zone moves no other subnet.
 _PARTS_BITS = 3
 _MOST_ZONES = 2**_PARTS_BITS - 1
 _SMALLEST_PREFIX, _LARGEST_PREFIX = 22, 16
-# EKS control planes have no interfaces there. Source: EKS user guide, "VPC and subnet considerations" (read 2026-12-01).
+# EKS control planes have no interfaces there. Source: EKS user guide, VPC and subnet requirements (awsdocs/amazon-eks-user-guide,
+# latest/ug/networking/network-reqs.adoc at 101184e, table of zone ids in us-east-1, us-west-1 and ca-central-1; read 2026-12-01).
 ZONES_WITHOUT_EKS = frozenset({"use1-az3", "usw1-az2", "cac1-az3"})
 
 
@@ -130,7 +130,9 @@ def _flow_log(stack: Stack, account: Account, vpc: Handle) -> None:
     prefix = stack.plan.resource_prefix()
     group_name = f"/aws/vpc/{prefix}/flow"
     key = encryption.key(stack, account, "network-logs", "Flow logs of the VPC", log_groups=[group_name])
-    group = stack.resource("aws_cloudwatch_log_group", "flow", {"name": group_name, "retention_in_days": LOG_RETENTION_DAYS, "kms_key_id": key.ref("arn")})
+    group = stack.resource(
+        "aws_cloudwatch_log_group", "flow", {"name": group_name, "retention_in_days": stack.plan.cloud.cluster.log_retention_days, "kms_key_id": key.ref("arn")}
+    )
     trust = iam.service_trust("vpc-flow-logs.amazonaws.com", {"StringEquals": {"aws:SourceAccount": account.id}})
     actions = ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"]
     write = iam.document(iam.allow(actions, [group.ref("arn"), text(group.ref("arn"), ":*")]), iam.allow(["logs:DescribeLogGroups"], ["*"]))

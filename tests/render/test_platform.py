@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 import rendered
 import samples
+import yaml
 from inferform.plan import DeploymentPlan
+from inferform.render import render
 from rendered import objects, one
 
 SAMPLE = samples.sample_plan()
@@ -116,3 +118,14 @@ def test_batch_gives_way() -> None:
     assert classes["inferform-batch"]["value"] < classes["inferform-serving"]["value"]
     assert ("Never", "PreemptLowerPriority") == (classes["inferform-batch"]["preemptionPolicy"], classes["inferform-serving"]["preemptionPolicy"])
     assert "inferform-batch" == rendered.pods(rendered.one_pool({"profile": "batch"}), "m-aggregated")[0]["priorityClassName"]
+
+
+def test_the_load_balancer_controller_is_told_what_metadata_would_say() -> None:
+    """Pods cannot reach the instance metadata, so the chart's values name region and VPC; without the controller there are no values."""
+    values = yaml.safe_load(render(rendered.plan())["platform/aws-load-balancer-controller-values.yaml"])
+    assert ("contract-qa-prod", "us-east-1", {"Name": "contract-qa-prod"}) == (values["clusterName"], values["region"], values["vpcTags"])
+    assert {"create": True, "name": "aws-load-balancer-controller"} == values["serviceAccount"]
+    assert [False] * 3 == [values[name] for name in ("enableShield", "enableWaf", "enableWafv2")]
+    assert "platform/aws-load-balancer-controller-values.yaml" not in render(
+        rendered.plan(lambda d: d["cloud"]["cluster"].update(load_balancer_controller=False))
+    )

@@ -106,3 +106,42 @@ def test_fc10_system_nodes_follow_their_range() -> None:
     assert ["scaling_config[0].desired_size"] == resources()["aws_eks_node_group"]["system"]["lifecycle"]["ignore_changes"]
     plan = changed(lambda d: d["cloud"]["system_pool"].update(nodes={"min": 2, "steady": 2, "max": 2}))
     assert "lifecycle" not in stacks_of(plan)["cluster"]["resource"]["aws_eks_node_group"]["system"]
+
+
+def test_a_version_in_extended_support_is_made_under_that_policy() -> None:
+    """EKS refuses the standard policy for 1.33 in its extended support; a newer version keeps the standard one."""
+    assert {"support_type": "EXTENDED"} == resources()["aws_eks_cluster"]["main"]["upgrade_policy"]
+    plan = changed(lambda d: d["cloud"]["cluster"].pop("support"))
+    assert {"support_type": "STANDARD"} == stacks_of(plan)["cluster"]["resource"]["aws_eks_cluster"]["main"]["upgrade_policy"]
+
+
+def test_network_policies_are_enforced() -> None:
+    """The CNI add-on runs the agent without which rendered NetworkPolicies hold nothing back."""
+    assert {"enableNetworkPolicy": "true"} == json.loads(resources()["aws_eks_addon"]["vpc-cni"]["configuration_values"])
+
+
+def test_a_pinned_addon_takes_its_version_and_looks_up_none() -> None:
+    """A version in the plan is written as it is; the others ask EKS for the newest."""
+    stack = stacks_of(changed(lambda d: d["cloud"]["cluster"].update(addons={"coredns": "v1.12.4-eksbuild.1", "vpc-cni": None})))["cluster"]
+    assert "v1.12.4-eksbuild.1" == stack["resource"]["aws_eks_addon"]["coredns"]["addon_version"]
+    assert {"vpc-cni", "kube-proxy", "eks-pod-identity-agent"} == set(stack["data"]["aws_eks_addon_version"])
+    assert "aws-ebs-csi-driver" not in stack["resource"]["aws_eks_addon"]
+    assert "aws-ebs-csi-driver" not in stack["resource"]["aws_iam_role"]
+
+
+def test_access_is_held_to_namespaces() -> None:
+    """A principal that may only view one namespace gets the view policy there; the administrators stay as they were."""
+    on_call = {"principal": "arn:aws:iam::111122223333:role/on-call", "level": "view", "namespaces": ["acme-contract-qa"]}
+    found = stacks_of(changed(lambda d: d["cloud"]["cluster"].update(access={"on-call": on_call})))["cluster"]["resource"]
+    association = found["aws_eks_access_policy_association"]["access-on-call"]
+    assert association["policy_arn"].endswith("AmazonEKSViewPolicy")
+    assert {"type": "namespace", "namespaces": ["acme-contract-qa"]} == association["access_scope"]
+    assert set(resources()["aws_eks_access_entry"]) < set(found["aws_eks_access_entry"])
+
+
+def test_fewer_logs_and_another_retention_when_asked() -> None:
+    """Log types and days come from the plan, for the control plane and the flow logs."""
+    stacks = stacks_of(changed(lambda d: d["cloud"]["cluster"].update(log_types=["api", "audit"], log_retention_days=400)))
+    assert ["api", "audit"] == stacks["cluster"]["resource"]["aws_eks_cluster"]["main"]["enabled_cluster_log_types"]
+    groups = [g for name in ("cluster", "network") for g in stacks[name]["resource"]["aws_cloudwatch_log_group"].values()]
+    assert [400, 400] == [g["retention_in_days"] for g in groups]

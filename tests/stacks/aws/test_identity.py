@@ -75,3 +75,76 @@ def test_without_autoscaled_pools_there_is_no_autoscaler_role() -> None:
                 pool["infrastructure"]["autoscaled"] = False
 
     assert "cluster-autoscaler" not in stacks_of(changed(fix))["identity"]["resource"]["aws_iam_role"]
+
+
+def asked(**cluster: Any) -> dict[str, Any]:
+    """Resources of the stack for a cluster with these controllers."""
+    return dict(stacks_of(changed(lambda d: d["cloud"]["cluster"].update(cluster)))["identity"]["resource"])
+
+
+def statements(found: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """Statements of one inline policy of other resources."""
+    return list(json.loads(found["aws_iam_role_policy"][name]["policy"])["Statement"])
+
+
+def test_no_controller_has_a_role_unless_it_is_there() -> None:
+    """Without a load balancer controller, External Secrets and remote write there are only the models' roles and the autoscaler's."""
+    names = set(asked(load_balancer_controller=False)["aws_iam_role"])
+    models = {account(m) for m in ("bge", "llama-405b", "llama-70b", "llama-8b") for account in (serving_account, import_account)}
+    assert models | {"cluster-autoscaler"} == names
+    assert "aws_prometheus_workspace" not in asked()
+
+
+def test_the_load_balancer_controller_changes_only_what_is_its_own() -> None:
+    """Each change is tied to the cluster's own tag; it opens the nodes' security group and no other, and makes no other kind of balancer."""
+    owner = "elbv2.k8s.aws/cluster"
+    found = statements(asked(), "aws-load-balancer-controller-balance-load")
+    untied = []
+    for statement in found:
+        equal = statement.get("Condition", {}).get("StringEquals", {})
+        tied = {f"aws:RequestTag/{owner}": "contract-qa-prod", f"aws:ResourceTag/{owner}": "contract-qa-prod"}.items() & equal.items()
+        looks = all(a.split(":")[1].startswith(("Describe", "Get")) for a in statement["Action"])
+        if not tied and not looks:
+            untied.append((statement["Action"], equal))
+    assert [
+        (["iam:CreateServiceLinkedRole"], {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"}),
+        (["ec2:CreateSecurityGroup"], {}),
+        (["ec2:AuthorizeSecurityGroupIngress", "ec2:RevokeSecurityGroupIngress"], {"aws:ResourceTag/kubernetes.io/cluster/contract-qa-prod": "owned"}),
+    ] == untied
+    balancers = {r for s in found for r in s["Resource"] if "loadbalancer/" in r}
+    assert {True} == {":loadbalancer/net/k8s-*" in r for r in balancers}
+    actions = {a.split(":")[0] for s in found for a in s["Action"]}
+    assert {"ec2", "elasticloadbalancing", "iam"} == actions
+
+
+def test_external_secrets_reads_the_deployments_own_path() -> None:
+    """Values of secrets below tenant/deployment/environment, and nothing else."""
+    found = asked(external_secrets=True)
+    (statement,) = statements(found, "external-secrets-read-secrets")
+    assert ["secretsmanager:DescribeSecret", "secretsmanager:GetSecretValue"] == statement["Action"]
+    (arn,) = statement["Resource"]
+    assert arn.endswith(":secret:acme/contract-qa/prod/*")
+    assert "external-secrets" == found["aws_eks_pod_identity_association"]["external-secrets"]["namespace"]
+
+
+def test_remote_write_only_writes_to_its_workspace() -> None:
+    """Prometheus may write to the deployment's workspace; the address to write to is an output."""
+    stack = stacks_of(changed(lambda d: d["cloud"]["cluster"].update(remote_write_account="prometheus-k8s")))["identity"]
+    (statement,) = statements(stack["resource"], "prometheus-k8s-write-metrics")
+    assert (["aps:RemoteWrite"], ["${aws_prometheus_workspace.metrics.arn}"]) == (statement["Action"], statement["Resource"])
+    association = stack["resource"]["aws_eks_pod_identity_association"]["prometheus-k8s"]
+    assert ("monitoring", "prometheus-k8s") == (association["namespace"], association["service_account"])
+    assert (
+        '${format("%%sapi/v1/remote_write", aws_prometheus_workspace.metrics.prometheus_endpoint)}'.replace("%%", "%")
+        == stack["output"]["remote_write_url"]["value"]
+    )
+
+
+def test_the_s3_driver_reads_the_store_by_a_role_of_its_own() -> None:
+    """The add-on stands where the store's key is known, tolerates tainted nodes and cannot write."""
+    found = asked(addons={"coredns": None, "aws-mountpoint-s3-csi-driver": "v2.1.0-eksbuild.1"})
+    addon = found["aws_eks_addon"]["aws-mountpoint-s3-csi-driver"]
+    assert ("v2.1.0-eksbuild.1", {"node": {"tolerateAllTaints": True}}) == (addon["addon_version"], json.loads(addon["configuration_values"]))
+    assert "s3-csi-driver-sa" == addon["pod_identity_association"][0]["service_account"]
+    actions = {a for s in statements(found, "aws-mountpoint-s3-csi-driver-read-store") for a in s["Action"]}
+    assert {"s3:GetObject", "s3:ListBucket", "kms:Decrypt"} == actions
