@@ -6,7 +6,7 @@ import ipaddress
 import re
 
 from inferform.errors import InputError, Problem
-from inferform.stacks.aws import encryption, iam
+from inferform.stacks.aws import encryption, endpoints, iam
 from inferform.stacks.aws.account import Account, open_account
 from inferform.stacks.resource import Handle, Stack
 from inferform.stacks.values import Value, text
@@ -56,18 +56,8 @@ def build(stack: Stack) -> None:
         _associate(stack, f"private-{zone}", inner, table)
         tables.append(table)
         private_subnets[zone] = inner.ref("id")
-    # Weights and image layers come from S3 without passing, or paying for, the NAT gateways.
-    stack.resource(
-        "aws_vpc_endpoint",
-        "s3",
-        {
-            "vpc_id": vpc.ref("id"),
-            "service_name": f"com.amazonaws.{plan.cloud.region}.s3",
-            "vpc_endpoint_type": "Gateway",
-            "route_table_ids": [t.ref("id") for t in tables],
-            "tags": {"Name": f"{prefix}-s3"},
-        },
-    )
+    endpoints.gateway_endpoint(stack, vpc, tables)
+    endpoints.interface_endpoints(stack, vpc, private_subnets)
     _flow_log(stack, account, vpc)
     stack.output("vpc_id", vpc.ref("id"))
     stack.output("private_subnets", private_subnets)

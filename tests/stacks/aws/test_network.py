@@ -90,3 +90,22 @@ def test_public_subnets_take_load_balancers_only_on_request(internal: bool, tagg
     found = stacks_of(changed(lambda d: d["gateway"].update(internal=internal)))["network"]["resource"]["aws_subnet"]
     assert tagged is ("kubernetes.io/role/elb" in found["public-use1-az1"]["tags"])
     assert "1" == found["private-use1-az1"]["tags"]["kubernetes.io/role/internal-elb"]
+
+
+def test_nodes_call_aws_through_endpoints_when_asked() -> None:
+    """Each service of the plan has an interface in every private subnet under its usual name; only the VPC's range reaches it, on 443."""
+    services = ["ec2", "ecr.api", "eks-auth"]
+    found = stacks_of(changed(lambda d: d["cloud"]["cluster"].update(interface_endpoints=services)))["network"]["resource"]
+    made = {e["service_name"]: e for e in found["aws_vpc_endpoint"].values() if e["vpc_endpoint_type"] == "Interface"}
+    assert {f"com.amazonaws.us-east-1.{s}" for s in services} == set(made)
+    subnets = [f"${{aws_subnet.private-use1-az{n}.id}}" for n in (1, 4, 6)]
+    assert {(True, tuple(subnets))} == {(e["private_dns_enabled"], tuple(e["subnet_ids"])) for e in made.values()}
+    rule = found["aws_security_group_rule"]["endpoints-from-vpc"]
+    assert ("ingress", 443, 443, ["10.0.0.0/16"]) == (rule["type"], rule["from_port"], rule["to_port"], rule["cidr_blocks"])
+    assert {("${aws_security_group.endpoints.id}",)} == {tuple(e["security_group_ids"]) for e in made.values()}
+
+
+def test_without_them_there_is_only_the_free_one() -> None:
+    """The gateway endpoint of S3 costs nothing and is always there; no security group waits for others."""
+    assert ["s3"] == list(resources()["aws_vpc_endpoint"])
+    assert "aws_security_group" not in resources()
