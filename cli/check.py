@@ -14,6 +14,7 @@ FORMATS = ("text", "json", "sarif", "junit")
 EXAMPLES = (
     "inferform check deployment.yaml --env prod",
     "inferform synth deployment.yaml --out build && inferform check deployment.yaml --stacks build",
+    "inferform check deployment.yaml --schemas cluster",
     "inferform check deployment.yaml --waivers waivers.yaml --format sarif > inferform.sarif",
 )
 
@@ -29,14 +30,23 @@ def run(
     terraform_plan: Annotated[
         Path | None, typer.Option("--terraform-plan", metavar="DIR", help="Judge these too: STACK.json, each from `terraform show -json`.", show_default=False)
     ] = None,
+    schemas: Annotated[
+        str | None,
+        typer.Option(
+            "--schemas",
+            metavar="DIR|cluster",
+            help="Hold rendered objects against these custom resource definitions, and against Kubernetes' own schemas.",
+            show_default=False,
+        ),
+    ] = None,
     waivers: Waivers = None,
     strict: Strict = False,
     policy: Policies = None,
 ) -> int:
     """Judge a deployment by the policy rules.
 
-    Looks at the spec, its plan and the rendered objects, and at stacks and terraform plans where they are given. Ends with 3
-    where the verdict denies.
+    Looks at the spec, its plan and the rendered objects, and at stacks and terraform plans where they are given. With --schemas
+    each object must also be what its schema takes. Ends with 3 where the verdict denies.
     """
     from inferform.cli.formats.verdict import written
     from inferform.cli.inputs import stack_configs, terraform_plans
@@ -54,6 +64,13 @@ def run(
         plan = size(loaded.spec, loaded.environment)
         rendered = render(plan)
     verdict = Steps().judge(Evidence(loaded, plan, rendered, configs, plans), judged)
+    if schemas:
+        from inferform.cli.inputs import custom_kinds
+        from inferform.schemas import check_schemas, with_schemas
+
+        checked = check_schemas(rendered, plan.cloud.kubernetes_version, custom_kinds(schemas))
+        verdict = with_schemas(verdict, checked)
+        out.note(f"{checked.objects} objects were held against the schemas of Kubernetes {checked.kubernetes_version} and of {schemas}")
     out.write(written(verdict, out.format))
     if not configs and not plans:
         out.note("the Terraform stacks were not judged; give them with --stacks DIR (inferform plan judges them always)")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inferform.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from inferform.schemas_custom import CustomKinds
 
 _MOST_BYTES = 256 * 2**20
 
@@ -29,6 +33,18 @@ def terraform_plans(folder: Path) -> dict[str, dict[str, Any]]:
             Problem("holds no STACK.json", field="--terraform-plan", value=str(folder), fix="write each with terraform show -json PLAN > DIR/STACK.json")
         )
     return {path.stem: _object(path) for path in files}
+
+
+def custom_kinds(source: str) -> CustomKinds:
+    """Schemas of custom kinds: those that the cluster of the current kubectl context serves, or those in a folder."""
+    from inferform.schemas_custom import from_cluster, from_folder
+
+    if source == "cluster":
+        return from_cluster(os.environ)
+    folder = Path(source)
+    if not folder.is_dir():
+        raise InputError(Problem("is no folder", field="--schemas", value=source[:80], fix="name a folder of definitions, or write cluster"))
+    return from_folder(folder)
 
 
 def _object(path: Path) -> dict[str, Any]:

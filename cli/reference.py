@@ -1,6 +1,7 @@
 """Writes the reference pages from the code: `python -m inferform.cli.reference docs`.
 
-commands.md from the commands themselves, spec.md from the fields of the spec, policies.md from the headers of the rules.
+commands.md from the commands themselves, spec.md from the fields of the spec, policies.md from the headers of the rules,
+compatibility.md from the versions that outputs are for.
 """
 
 from __future__ import annotations
@@ -29,7 +30,19 @@ _NOTE = "Written by `make docs` from the code; edit the code, not this page."
 
 def pages() -> dict[str, str]:
     """Every page by its file name."""
-    return {"commands.md": commands_page(), "spec.md": spec_page(), "policies.md": policies_page()}
+    return {"commands.md": commands_page(), "spec.md": spec_page(), "policies.md": policies_page(), "compatibility.md": compatibility_page()}
+
+
+def compatibility_page() -> str:
+    """What rendered objects, command lines and images are for: components with their versions."""
+    from inferform.render.compatibility import table
+
+    lines = [f"| {row.component} | {_cell(row.versions)} | {_cell(row.provides)} |" for row in table()]
+    text = (
+        "Rendered objects are for these versions; an apiVersion that is not listed is never rendered. `inferform check --schemas cluster` holds them against "
+        "what a cluster really serves."
+    )
+    return "\n".join(["# Compatibility", "", _NOTE, "", text, "", "| component | versions | kinds, or what it is for |", "| --- | --- | --- |", *lines, ""])
 
 
 def commands_page() -> str:

@@ -53,6 +53,14 @@ class Engine(Protocol):
     # Label of the series that holds the served name; empty where none can be relied on.
     model_label: str
 
+    @property
+    def oldest_version(self) -> str:
+        """The first release whose flags are known."""
+
+    @property
+    def newest_version(self) -> str:
+        """The last one."""
+
     def check_version(self, version: str, *, field: str = "engine_version") -> str:
         """The version in full (`0.19` is `0.19.0`). Raises InputError outside the range whose flags are known."""
 

@@ -50,6 +50,16 @@ class Flagged(ABC):
         """The newest flag table; `since` and `last` tell what older releases take."""
         return load_table(self.name, self.table_version)
 
+    @property
+    def oldest_version(self) -> str:
+        """See Engine."""
+        return self.table.oldest
+
+    @property
+    def newest_version(self) -> str:
+        """See Engine."""
+        return self.table.version
+
     def check_version(self, version: str, *, field: str = "engine_version") -> str:
         """See Engine. The range is from the oldest to the newest release whose flags were read."""
         low, high = self.table.oldest, self.table.version

@@ -13,3 +13,9 @@ BUSYBOX = "public.ecr.aws/docker/library/busybox:1.37.0"
 # vllm-project/router releases, tagged as its publishing script does; the tests run the wheel of the same release.
 VLLM_ROUTER = "vllm/vllm-router:v0.1.17"
 PAUSE = "registry.k8s.io/pause:3.10"
+
+
+def pinned() -> dict[str, str]:
+    """Name -> tag of every image above."""
+    found = [value for name, value in globals().items() if name.isupper()]
+    return {reference.rsplit("/", 1)[-1].partition(":")[0]: reference.rpartition(":")[2] for reference in found}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -110,3 +111,33 @@ def test_no_cloud_library_is_loaded(tmp_path: Path) -> None:
     program = f"import sys; from inferform.cli.main import main; code = main(sys.argv[1:]); print({heavy}, file=sys.stderr); sys.exit(code)"
     ran = subprocess.run([sys.executable, "-c", program, "check", str(write(tmp_path, GOOD)), "-q"], text=True, capture_output=True, check=True)
     assert "[]" == ran.stderr.splitlines()[-1]
+
+
+DEFINITIONS = Path(__file__).resolve().parents[2] / "../shared/reference/crds"
+
+
+@pytest.mark.skipif(not DEFINITIONS.exists(), reason="the reference data is not beside this checkout")
+def test_objects_are_held_against_schemas(tmp_path: Path, inferform: Run) -> None:
+    """With the published definitions nothing is wrong; without KEDA's the cluster would refuse the scaler, and the verdict denies."""
+    path = write(tmp_path, GOOD)
+    ran = inferform("check", path, "--schemas", DEFINITIONS)
+    assert 0 == ran.code, ran.out
+    assert "objects were held against the schemas of Kubernetes 1.35" in ran.err
+    some = tmp_path / "some"
+    shutil.copytree(DEFINITIONS, some, ignore=shutil.ignore_patterns("keda.sh"))
+    data = inferform("check", path, "--schemas", some, "--format", "json")
+    assert 3 == data.code
+    (found,) = [f for f in data.data["findings"] if f["id"] == "SCH001"]
+    assert found["address"].startswith("ScaledObject/")
+    assert "has no kind ScaledObject in keda.sh/v1alpha1" in found["message"]
+    assert ("SCH001" in inferform("check", path, "--schemas", some).out, 3) == (True, inferform("check", path, "--schemas", some, "--format", "sarif").code)
+
+
+def test_a_cluster_without_kubectl_is_a_missing_tool(tmp_path: Path, inferform: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit 5 names kubectl; a folder that is none is a wrong option."""
+    path = write(tmp_path, GOOD)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ran = inferform("check", path, "--schemas", "cluster")
+    assert (5, True) == (ran.code, "kubectl is not on the search path" in ran.err)
+    wrong = inferform("check", path, "--schemas", tmp_path / "nowhere")
+    assert (2, True) == (wrong.code, "--schemas: is no folder" in wrong.err)
