@@ -10,8 +10,10 @@ from inferform.planning.candidates import Option
 from inferform.planning.prepare import Prepared
 from inferform.sizing.corrections import NOT_MEASURED, Scale
 from inferform.sizing.cpu import SOURCE, VENDOR
+from inferform.sizing.error_bands import bands
+from inferform.sizing.layouts import Cut
 from inferform.sizing.queueing import Point
-from inferform.sizing.roofline import constants
+from inferform.sizing.roofline import constants, family
 from inferform.sizing.search import Choice, Dropped
 
 # What is shown first when candidates of one card fall for several reasons: the closest to being usable.
@@ -47,8 +49,16 @@ def why(prepared: Prepared, option: Option, point: Point, others: Sequence[Choic
             f"the prefix cache serves {demand.shared_prefix_tokens} of {demand.prompt.mean:.0f} prompt tokens; a cold or evicted prefix costs a full prefill"
         )
     source = SOURCE if cut.gpu.vendor == VENDOR else f"step model with {constants().source}"
-    lines.append(f"latencies from: {source}{_own_runs(fit.behaviour.scale)}")
+    lines.append(f"latencies from: {source}{_own_runs(fit.behaviour.scale)}{_band(prepared, cut)}")
     return (*lines, *prepared.notes, *option.counted.notes)
+
+
+def _band(prepared: Prepared, cut: Cut) -> str:
+    if cut.gpu.vendor == VENDOR:
+        return ""
+    known = bands("moe" if prepared.model.moe else "dense", prepared.engine.name, family(cut.gpu))
+    share = dict(known.shares)
+    return f"; {known.source.removeprefix('error bands: ')} lie within TTFT +- {share['ttft_ms']:.0%}, TPOT +- {share['tpot_ms']:.0%}, throughput +- {share['output_tokens_per_s']:.0%}"
 
 
 def _own_runs(scale: Scale) -> str:
