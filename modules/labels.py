@@ -13,6 +13,10 @@ ROLE_LABEL = f"{PREFIX}/role"
 ACCELERATOR_LABEL = f"{PREFIX}/accelerator"
 NODE_OS_LABEL = f"{PREFIX}/os"
 EFA_LABEL = f"{PREFIX}/efa"
+# What the catalogue calls the GPU, such as H100 or L40S; GPU feature discovery writes a longer name under a label of its own.
+GPU_LABEL = f"{PREFIX}/gpu"
+# Nodes with one value stand close to each other: they share a placement group, a capacity block or a reservation.
+FABRIC_LABEL = f"{PREFIX}/fabric"
 # Value of ROLE_LABEL on nodes of the system pool (gateway, controllers, agents).
 SYSTEM_ROLE = "system"
 
@@ -22,16 +26,31 @@ TAINT_EFFECT_EKS = "NO_SCHEDULE"
 TAINT_VALUE = "present"
 
 
-def node_labels(*, model: str, pool: str, role: str, os: str, gpus_per_node: int, efa: bool) -> dict[str, str]:
-    """Labels of every node of one pool; pods of the pool select on MODEL_LABEL and POOL_LABEL."""
-    return {
-        ACCELERATOR_LABEL: "nvidia" if gpus_per_node else "none",
+def node_taints(*, gpu_taint: str | None, tenant: str | None) -> dict[str, str]:
+    """Values of the NoSchedule taints of a pool's nodes by key: GPUs keep away what needs none, and a tenant's nodes everyone else's pods."""
+    return {**({gpu_taint: TAINT_VALUE} if gpu_taint else {}), **({TENANT_LABEL: tenant} if tenant else {})}
+
+
+def node_labels(*, model: str, pool: str, role: str, os: str, gpu: str | None, efa: bool, fabric: str | None, tenant: str | None = None) -> dict[str, str]:
+    """Labels of every node of one pool; pods of the pool select on MODEL_LABEL and POOL_LABEL.
+
+    Where a node stands (zone, network layers, capacity block) the cloud's own labels tell; `fabric` is what it shares with its neighbours.
+    """
+    found = {
+        ACCELERATOR_LABEL: "nvidia" if gpu else "none",
         EFA_LABEL: "true" if efa else "false",
         MODEL_LABEL: model,
         NODE_OS_LABEL: os,
         POOL_LABEL: pool,
         ROLE_LABEL: role,
     }
+    if gpu:
+        found[GPU_LABEL] = gpu.replace(" ", "-")
+    if fabric:
+        found[FABRIC_LABEL] = fabric
+    if tenant:
+        found[TENANT_LABEL] = tenant
+    return dict(sorted(found.items()))
 
 
 def serving_account(model: str) -> str:

@@ -37,9 +37,13 @@ GpuName = Annotated[str, _text(r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$", "a GPU name suc
 InstanceType = Annotated[str, _text(r"^[a-z0-9-]+\.[a-z0-9-]+$", "an instance type such as p5.48xlarge", 40)]
 AmiId = Annotated[str, _text(r"^ami-[0-9a-f]{8,17}$", "an image id such as ami-0123456789abcdef0")]
 AmiType = Annotated[str, _text(r"^[A-Z][A-Za-z0-9_]+$", "an EKS ami_type such as AL2023_x86_64_NVIDIA", 64)]
+AmiRelease = Annotated[str, _text(r"^(v[0-9]{8}|v?[0-9]+\.[0-9]+\.[0-9]+)$", "a release of an EKS image such as v20260714 (AL2023) or v1.57.0 (Bottlerocket)", 24)]
+PlacementGroupName = Annotated[str, _text(r"^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$", "the name of an EC2 placement group", 255)]
 TaintKey = Annotated[
     str, _text(r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$", "a Kubernetes label key such as nvidia.com/gpu")
 ]
+FileSystemId = Annotated[str, _text(r"^fs-[0-9a-f]{8,17}$", "a file system id such as fs-0123456789abcdef0")]
+MountName = Annotated[str, _text(r"^[a-z0-9]{1,8}$", "the mount name of a Lustre file system, such as 45z7xbmv", 8)]
 ReservationId = Annotated[str, _text(r"^cr-[0-9a-f]{8,17}$", "a capacity reservation id such as cr-0123456789abcdef0")]
 UtcTime = Annotated[str, _text(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?Z$", "a time in UTC such as 2026-12-24T11:30:00Z")]
 ClockTime = Annotated[str, _text(r"^([01][0-9]|2[0-3]):[0-5][0-9]$", 'a time of day in quotes, such as "07:30"', 5)]

@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import Literal
 
 from inferform.plan_cost import CostPlan, Part
+from inferform.plan_karpenter import KarpenterPlan
 from inferform.plan_nodes import Count, LoadPlan, NodesPlan, PurchasePart
 from inferform.plan_platform import CloudPlan, GatewayPlan, ModelStorePlan, ObservabilityPlan, QuotaNeed, StatePlan
 from inferform.plan_scaling import LifecyclePlan, ScalingPlan
 from inferform.plan_schedule import SchedulePlan
 from inferform.plan_serving import KvTiersPlan
 from pydantic import Field
+from inferform.plan_termination import TerminationPlan
 
 
 class Percentiles(Part):
@@ -154,6 +156,8 @@ class DeploymentPlan(Part):
     cost: CostPlan
     warnings: tuple[str, ...]
 
+    karpenter: KarpenterPlan | None = Field(None, description="The controller of the pools whose nodes Karpenter starts; None without any.")
+    termination: TerminationPlan | None = Field(None, description="Who drains nodes of self-managed groups; None without any.")
     def pool_items(self) -> list[tuple[str, ModelPlan, str, PoolPlan]]:
         """(model name, model, pool name, pool) in name order."""
         return [(m, model, p, model.pools[p]) for m, model in sorted(self.models.items()) for p in sorted(model.pools)]

@@ -45,18 +45,41 @@ class PurchasePart(Part):
 
 
 class EfaPlan(Part):
-    """Elastic Fabric Adapter wiring: one interface per card; card 0 is device 0, every other card device 1."""
+    """Elastic Fabric Adapter wiring: one interface per card; card 0 is device 0, every other card device 1.
+
+    `interface_type_first` "interface" is Karpenter's form: card 0 has an ordinary interface for addresses and one for EFA beside it.
+    """
 
     network_cards: int
     interfaces: int
-    interface_type_first: Literal["efa"] = "efa"
+    interface_type_first: Literal["efa", "interface"] = "efa"
     interface_type_rest: Literal["efa", "efa-only"] = "efa-only"
+
+
+class NodeClaims(Part):
+    """One Karpenter NodePool: nodes of a pool that are bought one way."""
+
+    suffix: str = Field(description="Added to the pool's name; empty where it is the only one.")
+    capacity_type: Literal["reserved", "on-demand", "spot"]
+    reservation_id: str | None
+    instance_types: tuple[str, ...]
+    zones: tuple[str, ...] = Field(description="AZ ids.")
+    weight: int = Field(description="Karpenter tries higher ones first.")
+    limits: dict[str, str] = Field(description="Resources that all its nodes together may have.")
+
+
+class WarmPoolPlan(Part):
+    """Nodes that a scaling group makes ahead and keeps beside it."""
+
+    size: int
+    state: Literal["Stopped", "Hibernated", "Running"]
+    reuse: bool = Field(description="Whether nodes come back after use, instead of ending.")
 
 
 class NodesPlan(Part):
     """How the nodes of one pool are built."""
 
-    kind: Literal["managed", "self_managed"]
+    kind: Literal["managed", "self_managed", "karpenter"]
     os: Literal["al2023", "bottlerocket"]
     ami_id: str | None
     ami_type: str | None
@@ -74,5 +97,11 @@ class NodesPlan(Part):
     ephemeral_storage_bytes: int = Field(description="RAID0 of the local disks where there are any, else the root volume.")
     max_pods: int
     taint_key: str = GPU_TAINT_KEY
+    tenant: str | None = Field(None, description="The tenant whose pods alone run on these nodes; None for nodes that any pod may use.")
     quota_family: Literal["P", "G and VT", "Standard"]
     quota_vcpus: int = Field(description="vCPUs that the quota must allow at the maximum node count.")
+    placement_group_name: str | None = Field(None, description="The user's own placement group; None where ours is made.")
+    ami_release: str | None = Field(None, description="Release of the EKS image; None for the newest.")
+    updates: Literal["rolling", "manual"] = Field("manual", description="Whether running nodes are replaced when image or template change.")
+    warm_pool: WarmPoolPlan | None = Field(None, description="Nodes kept ready beside the group; None for none.")
+    claims: tuple[NodeClaims, ...] = Field((), description="Karpenter NodePools of this pool, first choice first; empty for other kinds.")

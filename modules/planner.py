@@ -19,10 +19,12 @@ from inferform.plan_platform import ModelStorePlan, StatePlan
 from inferform.planning.budget import Platforms, exceeded, within
 from inferform.planning.candidates import Option
 from inferform.planning.frame import bucket_name, cloud_plan, frame_problems, gateway_plan, network_zones, observability_plan, quotas, system_pool
+from inferform.planning.karpenter import karpenter_plan
 from inferform.planning.models import Variant, first_variant, later_variants, plan_model, prompt_shares
 from inferform.planning.money import cost_plan, platform, support_warnings
 from inferform.planning.nodes import pool_zones
 from inferform.planning.prepare import Prepared, prepare
+from inferform.planning.termination import termination_plan
 from inferform.sizing.corrections import NO_RUNS, OwnRuns, read_corrections
 from inferform.spec import DeploymentSpec
 
@@ -85,6 +87,8 @@ def _plan(spec: DeploymentSpec, environment: str, prices: PriceBook) -> tuple[De
         ),
         model_store=ModelStorePlan(bucket=bucket_name("models", **identity)), quotas=quotas(models, system), protected=spec.protected,
         cost=cost_plan(spec, models, system, zones, prompt_shares=shares, book=prices), warnings=tuple(dict.fromkeys(warnings)),
+        karpenter=karpenter_plan(f"{spec.name}-{environment}", (pool.infrastructure.kind for model in models.values() for pool in model.pools.values())),
+        termination=termination_plan(f"{spec.name}-{environment}", (pool for model in models.values() for pool in model.pools.values())),
     )  # fmt: skip
     return plan, list(zip(prepared, chosen, strict=True))
 

@@ -31,21 +31,41 @@ class Hardware(Strict):
 class NodePool(Strict):
     """How the nodes of a model's pools are built."""
 
-    kind: Literal["auto", "managed", "self_managed"] = Field(
-        "auto", description="EKS managed node group, or self-managed scaling group (for a reserved + on-demand + spot mix)."
+    kind: Literal["auto", "managed", "self_managed", "karpenter"] = Field(
+        "auto",
+        description="EKS managed node group, self-managed scaling group (for a reserved + on-demand + spot mix), or Karpenter, which starts nodes for pods.",
     )
     os: Literal["al2023", "bottlerocket"] = Field("al2023", description="Operating system of the node image.")
     ami_id: names.AmiId | None = Field(None, description="Own node image; a complete NodeConfig is rendered for it.")
     ami_type: names.AmiType | None = Field(None, description="EKS ami_type; chosen from os when left out.", examples=["AL2023_x86_64_NVIDIA"])
+    ami_release: names.AmiRelease | None = Field(
+        None, description="Release of the EKS image; the newest for scaling groups, the catalogue's for Karpenter when left out.", examples=["v20260714"]
+    )
+    updates: Literal["auto", "rolling", "manual"] = Field(
+        "auto",
+        description="Running nodes when image or template change: replaced one by one (rolling), or kept (manual). auto: what EKS does for managed groups, else manual.",
+    )
     efa: bool | Literal["auto"] = Field("auto", description="Elastic Fabric Adapter on every network card; auto turns it on where a replica spans nodes.")
     placement: Literal["auto", "cluster", "none"] = Field(
         "auto", description="Cluster placement group; auto: where a replica spans nodes and no reservation decides."
+    )
+    placement_group: names.PlacementGroupName | None = Field(
+        None, description="Existing cluster placement group to use instead of a new one.", examples=["ml-cluster-a"]
     )
     zones: names.Zones = Field((), description="AZ ids of this pool; a coupled pool (EFA or cluster placement) needs exactly one.")
     root_size: SizeBytes = Field("100Gi", ge=20 * GIB, le=16384 * GIB, description="Root volume.")  # type: ignore[assignment]
     taint_key: names.TaintKey = Field("nvidia.com/gpu", description="Key of the NoSchedule taint on GPU nodes; every agent that must run there tolerates it.")
     max_pods: int | None = Field(None, ge=8, le=737, description="Pod limit of a node; the instance type's own when left out.")
     autoscaled: bool = Field(True, description="False when no node autoscaler owns the size of these pools.")
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        if self.placement_group and self.placement == "none":
+            yield "placement_group", f"placement: none and placement_group {self.placement_group} contradict each other"
+        if self.ami_release and self.ami_id:
+            yield "ami_release", "an own image (ami_id) has no release; leave one of the two out"
+        dated = self.ami_release is not None and self.ami_release.count(".") == 0
+        if self.ami_release and dated != (self.os == "al2023"):
+            yield "ami_release", f"{self.ami_release} is no release of {self.os}; AL2023 counts by day (v20260714), Bottlerocket by version (v1.57.0)"
 
 
 class PurchaseSource(Strict):
@@ -68,11 +88,22 @@ class PurchaseSource(Strict):
 PurchaseList = Annotated[tuple[PurchaseSource, ...], Field(min_length=1, max_length=16)]
 
 
+class WarmPool(Strict):
+    """Nodes that a scaling group makes ahead: they start faster than new ones, and stopped ones cost their disks only."""
+
+    size: int = Field(1, ge=1, le=1000, description="Nodes kept ready.")
+    state: Literal["stopped", "hibernated", "running"] = Field(
+        "stopped", description="stopped (loses what is on local disks), hibernated (own images of CPU nodes), or running at full price."
+    )
+    reuse: bool = Field(False, description="Nodes come back to the warm pool after use, instead of ending.")
+
+
 class Capacity(Strict):
     """How nodes are bought and how many stand by."""
 
     purchase: Literal["auto"] | PurchaseList = Field("auto", description="auto, or an ordered list: first choice first.")
     warm_standby: int = Field(0, ge=0, le=16, description="Spare replicas kept loaded beyond the steady need.")
+    warm_pool: WarmPool | None = Field(None, description="Nodes made ahead beside a self-managed group; not for spot nodes and capacity blocks.")
     min_nodes: int | None = Field(None, ge=0, le=10_000, description="Smallest node count of each pool; planned when left out.")
     desired_nodes: int | None = Field(None, ge=0, le=10_000, description="Node count at creation; planned when left out.")
     max_nodes: int | None = Field(None, ge=1, le=10_000, description="Largest node count of each pool; planned when left out.")

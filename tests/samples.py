@@ -340,6 +340,14 @@ def plan_data() -> dict[str, Any]:
             "budget_usd_per_month": 12000.0,
         },
         "warnings": [],
+        "termination": {
+            "chart_version": "0.27.6",
+            "namespace": "kube-system",
+            "service_account": "aws-node-termination-handler",
+            "queue": "contract-qa-prod-node-termination",
+            "tag": "aws-node-termination-handler/contract-qa-prod",
+            "drain_s": 180,
+        },
     }
 
 

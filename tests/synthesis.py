@@ -47,6 +47,8 @@ def one_pool(purchase: list[Json] | None = None, *, instance_type: str = "p5.48x
         if purchase is not None:
             pool["purchase"] = purchase
         data["models"] = {"m": samples.model({"aggregated": pool})}
+        if infrastructure.get("kind") != "self_managed":
+            data["termination"] = None
 
     return changed(change)
 

@@ -10,7 +10,9 @@ from inferform.catalog.instances import cpu_instances, efa_layout, find_instance
 from inferform.catalog.types import Instance
 from inferform.errors import Problem
 from inferform.plan_nodes import Count, EfaPlan, NodesPlan, PurchasePart
-from inferform.spec_nodes import NodePool
+from inferform.planning.karpenter import claims, karpenter_problems, release
+from inferform.planning.warm_pool import warm_pool, warm_pool_problems
+from inferform.spec_nodes import Capacity, NodePool
 
 # EKS takes no cluster subnets in these zones. Source: EKS user guide, VPC and subnet requirements (awsdocs/amazon-eks-user-guide,
 # latest/ug/networking/network-reqs.adoc at 101184e; read 2026-12-01).
@@ -26,13 +28,25 @@ _HOME_ZONES = 3
 _SMALL_VCPUS, _SMALL_PODS, _LARGE_PODS = 30, 110, 250
 
 
+Kind = Literal["managed", "self_managed", "karpenter"]
+
+
+@dataclass(frozen=True, slots=True)
+class Buying:
+    """The capacity that a pool's nodes are bought by, and where the spec says so."""
+
+    field: str
+    capacity: Capacity
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a pool may stand: the region and the zones that the deployment lists (empty: all)."""
+    """Where a pool may stand: the region and the zones that the deployment lists (empty: all), and the tenant that it stands for alone."""
 
     region: str
     zones: tuple[str, ...]
     kubernetes_version: str
+    tenant: str | None = None
 
 
 @lru_cache(maxsize=1024)
@@ -79,16 +93,22 @@ def pool_zones(spec: NodePool, site: Site, instance: Instance, purchase: tuple[P
 
 
 def plan_nodes(
-    field: str, spec: NodePool, site: Site, instance: Instance, purchase: tuple[PurchasePart, ...], *, nodes: Count, nodes_per_replica: int,
+    field: str, spec: NodePool, site: Site, instance: Instance, purchase: tuple[PurchasePart, ...], *, nodes: Count, nodes_per_replica: int, buying: Buying,
     problems: list[Problem],
 ) -> NodesPlan:  # fmt: skip
-    """The pool's nodes."""
+    """The pool's nodes, with everything that is wrong with them in `problems`."""
     reserved = [p for p in purchase if p.kind in {"reserved", "capacity_block"} and p.reservation_id]
     efa = _efa(field, spec, instance, spans=nodes_per_replica > 1, problems=problems)
     placement = _placement(field, spec, instance, spans=nodes_per_replica > 1, reserved=bool(reserved), problems=problems)
     coupled = nodes_per_replica > 1
     chosen = _zones(field, spec, site, instance, purchase, one=coupled or efa is not None or placement, problems=problems)
-    kind = _kind(field, spec, purchase, problems)
+    kind = _kind(field, spec, purchase, buying.capacity, problems)
+    if kind == "karpenter":
+        problems += karpenter_problems(field, spec, buying.capacity, purchase, capacity_field=buying.field)
+        # Karpenter knows no interface that is both: addresses on an ordinary one, EFA beside it.
+        efa = efa and efa.model_copy(update={"interface_type_first": "interface"})
+    if buying.capacity.warm_pool:
+        problems += warm_pool_problems(f"{buying.field}.warm_pool", buying.capacity.warm_pool, spec, kind=kind, instance=instance, purchase=purchase)
     disks = instance.local_nvme_count
     dearest = max(find_instance(name).vcpus for part in purchase for name in part.instance_types)
     pods = spec.max_pods or min(instance.max_pods or _LARGE_PODS, _SMALL_PODS if instance.vcpus < _SMALL_VCPUS else _LARGE_PODS)
@@ -105,24 +125,49 @@ def plan_nodes(
         kind=kind, os=spec.os, ami_id=spec.ami_id, ami_type=_ami_type(field, spec, site, instance, problems), autoscaled=spec.autoscaled, zones=chosen,
         coupled=coupled, placement_group=placement, efa=efa, vcpus=instance.vcpus, memory_bytes=instance.memory_bytes, gpus_per_node=instance.gpu_count if instance.gpu else 0,
         local_nvme_count=disks, local_nvme_bytes=instance.local_nvme_bytes, root_volume_bytes=spec.root_size,
-        ephemeral_storage_bytes=instance.local_nvme_bytes if disks else spec.root_size, max_pods=pods, taint_key=spec.taint_key,
+        ephemeral_storage_bytes=instance.local_nvme_bytes if disks else spec.root_size, max_pods=pods, taint_key=spec.taint_key, tenant=site.tenant,
         quota_family=cast(Literal["P", "G and VT", "Standard"], quota_family(instance.name)), quota_vcpus=nodes.max * dearest,
+        placement_group_name=spec.placement_group if placement else None,
+        ami_release=release(spec) if kind == "karpenter" else _release(field, spec, kind, problems), updates=_updates(field, spec, kind, problems),
+        warm_pool=warm_pool(buying.capacity) if kind == "self_managed" else None,
+        claims=claims(instance, purchase, chosen) if kind == "karpenter" else (),
     )  # fmt: skip
 
 
-def _kind(field: str, spec: NodePool, purchase: tuple[PurchasePart, ...], problems: list[Problem]) -> Literal["managed", "self_managed"]:
+def _kind(field: str, spec: NodePool, purchase: tuple[PurchasePart, ...], capacity: Capacity, problems: list[Problem]) -> Kind:
     # A capacity block is a group of its own beside the others, so it does not count as mixing.
     kinds = sorted({p.kind for p in purchase} - {"capacity_block"})
     if spec.kind == "auto":
-        return "self_managed" if len(kinds) > 1 else "managed"
+        return "self_managed" if len(kinds) > 1 or capacity.warm_pool else "managed"
     if spec.kind == "managed" and len(kinds) > 1:
         problems.append(
             Problem(
-                "an EKS managed node group buys in one way only", f"{field}.kind", value=f"managed, buying {' and '.join(kinds)}", legal=("auto", "self_managed"),
-                fix="use self_managed, which mixes them in one scaling group",
+                "an EKS managed node group buys in one way only", f"{field}.kind", value=f"managed, buying {' and '.join(kinds)}",
+                legal=("auto", "self_managed", "karpenter"), fix="use self_managed, which mixes them in one scaling group",
             )
         )  # fmt: skip
     return spec.kind
+
+
+def _release(field: str, spec: NodePool, kind: Kind, problems: list[Problem]) -> str | None:
+    if spec.ami_release and kind == "managed":
+        problems.append(
+            Problem(
+                "an EKS managed node group takes the release that is newest when it is made", f"{field}.ami_release", value=spec.ami_release,
+                fix="leave it out, name an ami_id, or use self_managed or karpenter",
+            )
+        )  # fmt: skip
+    return spec.ami_release
+
+
+def _updates(field: str, spec: NodePool, kind: Kind, problems: list[Problem]) -> Literal["rolling", "manual"]:
+    if spec.updates == "auto":
+        return "rolling" if kind == "managed" else "manual"
+    if spec.updates == "manual" and kind == "managed":
+        problems.append(
+            Problem("EKS replaces the nodes of a managed group whenever its template changes", f"{field}.updates", value="manual", legal=("auto", "rolling"), fix="use self_managed or karpenter")
+        )  # fmt: skip
+    return spec.updates
 
 
 def _efa(field: str, spec: NodePool, instance: Instance, *, spans: bool, problems: list[Problem]) -> EfaPlan | None:
@@ -142,21 +187,27 @@ def _efa(field: str, spec: NodePool, instance: Instance, *, spans: bool, problem
 def _placement(field: str, spec: NodePool, instance: Instance, *, spans: bool, reserved: bool, problems: list[Problem]) -> bool:
     if spec.placement == "none":
         return False
-    if spec.placement == "auto":
+    if spec.placement == "auto" and not spec.placement_group:
         return spans and not reserved and instance.cluster_placement
+    where = f"{field}.placement_group" if spec.placement_group else f"{field}.placement"
     if reserved:
         problems.append(
             Problem(
                 "a reservation already has its place, so a cluster placement group cannot be added",
-                f"{field}.placement",
-                value="cluster",
-                legal=("auto", "none"),
-                fix="use none",
+                where,
+                value=spec.placement_group or "cluster",
+                legal=() if spec.placement_group else ("auto", "none"),
+                fix="leave it out" if spec.placement_group else "use none",
             )
         )
     if not instance.cluster_placement:
         problems.append(
-            Problem(f"{instance.name} cannot be in a cluster placement group", f"{field}.placement", value="cluster", legal=("auto", "none"), fix="use none")
+            Problem(
+                f"{instance.name} cannot be in a cluster placement group",
+                where,
+                value=spec.placement_group or "cluster",
+                fix="leave it out, or choose another type",
+            )
         )
     return not reserved and instance.cluster_placement
 

@@ -11,7 +11,7 @@ from inferform.planning.candidates import Option
 from inferform.planning.kv_tiers import Ranks, Tiered, plan_kv_tiers, support_of
 from inferform.planning.lifecycle import drain_s, plan_lifecycle
 from inferform.planning.loading import checkpoint_bytes, load_plan
-from inferform.planning.nodes import plan_nodes
+from inferform.planning.nodes import Buying, plan_nodes
 from inferform.planning.pod import plan_pod
 from inferform.planning.prepare import Prepared
 from inferform.planning.scaling import plan_scaling
@@ -41,7 +41,7 @@ def plan_pool(prepared: Prepared, demand: Demand, option: Option, role: str, *, 
     nodes = Count(**{k: sum(getattr(p.nodes, k) for p in option.parts) for k in ("min", "steady", "max")})
     infrastructure = plan_nodes(
         f"{prepared.field}.nodes", prepared.spec.nodes, prepared.site, instance, option.parts, nodes=nodes, nodes_per_replica=fleet.nodes_per_replica,
-        problems=problems,
+        buying=Buying(f"{prepared.field}.capacity" if prepared.spec.capacity else "capacity", prepared.limits.capacity), problems=problems,
     )  # fmt: skip
     downloaded = checkpoint_bytes(prepared.model, cut.weights, as_published=prepared.online(cut.weights))
     load = load_plan(prepared.model, instance, downloaded, nodes_per_replica=fleet.nodes_per_replica, enforce_eager=prepared.spec.enforce_eager)

@@ -12,6 +12,7 @@ from inferform.render import tree
 from inferform.render.compatibility import needed
 from inferform.render.gateway import render_gateway
 from inferform.render.isolation import render_isolation
+from inferform.render.nodes import render_nodes
 from inferform.render.observability import render_observability
 from inferform.render.platform import render_platform
 from inferform.render.refusals import refuse_what_cannot_run
@@ -23,6 +24,7 @@ __all__ = ["FAMILIES", "render"]
 
 # In the order in which a person would read them, and a cluster could take them.
 FAMILIES: dict[str, Callable[[DeploymentPlan], dict[str, str]]] = {
+    "nodes": render_nodes,
     "platform": render_platform,
     "serving": render_serving,
     "isolation": render_isolation,
@@ -47,9 +49,12 @@ def render(plan: DeploymentPlan) -> dict[str, str]:
         made = {path: text.removeprefix("---\n") for path, text in make(plan).items()}
         if not made:
             continue
-        families.append(family)
         objects = [path for path in sorted(made) if not path.endswith("-values.yaml")]
         files |= {f"{family}/{path}": made[path] for path in sorted(made)}
+        if not objects:
+            # Only values of charts: kustomize takes no empty folder.
+            continue
+        families.append(family)
         files[f"{family}/{KUSTOMIZATION}"] = fill("kustomization.yaml.j2", {"resources": objects})
     files[KUSTOMIZATION] = fill("kustomization.yaml.j2", {"resources": families})
     files[tree.INDEX] = _index(plan, files)

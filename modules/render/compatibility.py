@@ -30,6 +30,8 @@ _GROUPS: dict[str, Target] = {
     "gateway.networking.k8s.io": Target("gateway-api", "1.6.1"),
     "karpenter.k8s.aws": Target("karpenter", "1.14.1"),
     "karpenter.sh": Target("karpenter", "1.14.1"),
+    "karpenter.k8s.aws": Target("karpenter", "1.14.1"),
+    "karpenter.sh": Target("karpenter", "1.14.1"),
     "keda.sh": Target("keda", "2.20.2"),
     "leaderworkerset.x-k8s.io": Target("lws", "0.10.0"),
     "nvidia.com": Target("dynamo-operator", "1.6.1"),

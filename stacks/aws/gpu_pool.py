@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 from inferform.labels import TAINT_EFFECT, TAINT_EFFECT_EKS
 from inferform.plan import DeploymentPlan
-from inferform.stacks.aws import iam, scaling_group
+from inferform.stacks.aws import iam, karpenter, scaling_group, termination
 from inferform.stacks.aws.account import Account, bounded, open_account
 from inferform.stacks.aws.cluster import NODE_POLICIES
-from inferform.stacks.aws.groups import IMAGES, Group, groups
+from inferform.stacks.aws.groups import Group, groups, image_parameter
 from inferform.stacks.aws.launch_template import launch_template
 from inferform.stacks.aws.node_config import ClusterCoordinates, user_data
 from inferform.stacks.resource import Handle, Lifecycle, Precondition, Stack
 from inferform.stacks.values import Ref, Value, call
 
-OUTPUTS = {"groups": "map(string)"}
+OUTPUTS = {"groups": "map(string)", "termination_queue_url": "string"}
 
 _NODE_GROUP_NAME_LIMIT = 63
 
@@ -34,7 +34,16 @@ def build(stack: Stack) -> None:
     found = groups(stack.plan)
     own_role = _self_managed_role(stack, account) if any(g.infrastructure.kind == "self_managed" for g in found) else None
     made = {}
+    handler = stack.plan.termination
+    queue = termination.build(stack, account, handler) if handler else None
+    if stack.plan.karpenter:
+        karpenter.build(stack, account, stack.plan.karpenter)
     for group in found:
+        if group.infrastructure.kind == "karpenter":
+            # Nodes are started from objects of the cluster; what those name is made here.
+            _security_groups(stack, group)
+            _placement_group(stack, group)
+            continue
         place = _place(stack, group)
         security_groups, rules = _security_groups(stack, group)
         template = _template(stack, group, security_groups, own_role)
@@ -43,6 +52,7 @@ def build(stack: Stack) -> None:
         elif own_role:
             made[group.key] = scaling_group.build(stack, group, template, subnets=place.subnets, offered=place.offered, depends_on=[*rules, own_role.entry])
     stack.output("groups", made)
+    stack.output("termination_queue_url", queue.ref("url") if queue else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +141,7 @@ def _template(stack: Stack, group: Group, security_groups: list[Ref], own_role: 
         more["image_id"] = nodes.ami_id
     elif not managed:
         # Resolved at launch, so a new image is no difference in a plan; nodes take it as they are replaced.
-        more["image_id"] = f"resolve:ssm:{IMAGES[group.image_type].format(version=stack.plan.cloud.kubernetes_version)}"
+        more["image_id"] = f"resolve:ssm:{image_parameter(group.image_type, stack.plan.cloud.kubernetes_version, nodes.ami_release)}"
     if not managed and own_role:
         more["iam_instance_profile"] = {"arn": own_role.profile.ref("arn")}
     target = group.block.reservation_id if group.block else group.reservations[0] if managed and group.reservations else None
@@ -139,8 +149,10 @@ def _template(stack: Stack, group: Group, security_groups: list[Ref], own_role: 
         more["capacity_reservation_specification"] = {"capacity_reservation_target": {"capacity_reservation_id": target}}
     if group.block:
         more["instance_market_options"] = {"market_type": "capacity-block"}
+    if group.block or nodes.warm_pool:
         more["instance_type"] = group.instance_types[0]
-    placement = stack.resource("aws_placement_group", group.key, {"name": _name(stack.plan, group), "strategy": "cluster"}) if nodes.placement_group else None
+    if nodes.warm_pool and nodes.warm_pool.state == "Hibernated":
+        more["hibernation_options"] = {"configured": True}
     return launch_template(
         stack,
         group.key,
@@ -151,12 +163,21 @@ def _template(stack: Stack, group: Group, security_groups: list[Ref], own_role: 
             os=nodes.os,
             max_pods=nodes.max_pods,
             local_disks=nodes.local_nvme_count > 0,
+            warm=nodes.warm_pool is not None,
             cluster=_coordinates(stack, group) if nodes.ami_id or not managed else None,
         ),
         efa=nodes.efa,
-        placement_group=placement.ref("name") if placement else None,
+        placement_group=_placement_group(stack, group),
         more=more,
     )
+
+
+def _placement_group(stack: Stack, group: Group) -> Ref | str | None:
+    """The name of the group's cluster placement group: the user's own, or one of its own (FC-07)."""
+    nodes = group.infrastructure
+    if not nodes.placement_group or nodes.placement_group_name:
+        return nodes.placement_group_name
+    return stack.resource("aws_placement_group", group.key, {"name": _name(stack.plan, group), "strategy": "cluster"}).ref("name")
 
 
 def _coordinates(stack: Stack, group: Group) -> ClusterCoordinates:

@@ -1,6 +1,7 @@
 """Which groups of nodes a pool becomes, and what a group of its kind cannot do.
 
-A pool is one group, and one more for each capacity block: a block has its own zone, market and end.
+A pool is one group, and one more for each capacity block: a block has its own zone, market and end. To Karpenter, which starts nodes one by
+one, a pool is one group whatever is bought.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from inferform.errors import InputError, Problem
-from inferform.labels import TAINT_VALUE, node_labels
+from inferform.labels import node_labels, node_taints
 from inferform.plan import DeploymentPlan, PoolPlan
 from inferform.plan_nodes import Count, NodesPlan, PurchasePart
 
@@ -29,9 +30,20 @@ IMAGES = {
 }
 
 
+def image_parameter(kind: str, kubernetes_version: str, release: str | None = None) -> str:
+    """The SSM parameter of an image: the newest, or that of a release. Source: as above, and the AMI releases of awslabs/amazon-eks-ami."""
+    newest = IMAGES[kind].format(version=kubernetes_version)
+    if release is None:
+        return newest
+    if kind.startswith("BOTTLEROCKET"):
+        return newest.replace("/latest/", f"/{release.removeprefix('v')}/")
+    _, arch, variant = newest.rsplit("/recommended/", 1)[0].rsplit("/", 2)
+    return newest.replace("/recommended/", f"/amazon-eks-node-al2023-{arch}-{variant}-{kubernetes_version}-{release}/")
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One managed node group or scaling group. `key` names it everywhere; it holds no position (FC-38)."""
+    """One managed node group, scaling group, or pool of Karpenter. `key` names it everywhere; it holds no position (FC-38)."""
 
     key: str
     model: str
@@ -56,13 +68,22 @@ class Group:
         """Labels of its nodes."""
         nodes = self.infrastructure
         return node_labels(
-            model=self.model, pool=self.pool_name, role=self.pool.role, os=nodes.os, gpus_per_node=nodes.gpus_per_node, efa=nodes.efa is not None
+            model=self.model, pool=self.pool_name, role=self.pool.role, os=nodes.os, gpu=self.pool.gpu, efa=nodes.efa is not None, fabric=self.fabric,
+            tenant=nodes.tenant,
         )
 
     @property
+    def fabric(self) -> str | None:
+        """What all its nodes share and stand close by: a reservation, a capacity block or a placement group."""
+        ids = {p.reservation_id for p in self.parts}
+        only = ids.pop() if len(ids) == 1 else None
+        return only or (self.key if self.infrastructure.placement_group else None)
+
+    @property
     def taints(self) -> dict[str, str]:
-        """Values of its nodes' NoSchedule taints by key; none without GPUs."""
-        return {self.infrastructure.taint_key: TAINT_VALUE} if self.infrastructure.gpus_per_node else {}
+        """Values of its nodes' NoSchedule taints by key."""
+        nodes = self.infrastructure
+        return node_taints(gpu_taint=nodes.taint_key if nodes.gpus_per_node else None, tenant=nodes.tenant)
 
     @property
     def image_type(self) -> str:
@@ -106,12 +127,16 @@ def groups(plan: DeploymentPlan) -> tuple[Group, ...]:
 
 def _split(model: str, name: str, pool: PoolPlan) -> Iterator[Group]:
     key = f"{model}-{name}"
+    if pool.infrastructure.kind == "karpenter":
+        zones = {zone for claims in pool.infrastructure.claims for zone in claims.zones}
+        yield Group(key, model, name, pool, pool.purchase, pool.nodes, tuple(sorted(zones)))
+        return
     rest = tuple(p for p in pool.purchase if p.kind != "capacity_block")
     for part in pool.purchase:
         if part.kind == "capacity_block":
-            zones = (part.zone,) if part.zone else pool.infrastructure.zones
+            where = (part.zone,) if part.zone else pool.infrastructure.zones
             # Named by the reservation: the next block is a new group, and this one can drain meanwhile.
-            yield Group(f"{key}-{part.reservation_id}", model, name, pool, (part,), part.nodes, zones)
+            yield Group(f"{key}-{part.reservation_id}", model, name, pool, (part,), part.nodes, where)
     if rest:
         whole = pool.nodes if len(rest) == len(pool.purchase) else Count(**{k: sum(getattr(p.nodes, k) for p in rest) for k in ("min", "steady", "max")})
         yield Group(key, model, name, pool, rest, whole, pool.infrastructure.zones)
@@ -132,9 +157,11 @@ def _problems(group: Group, plan: DeploymentPlan) -> Iterator[Problem]:
     if nodes.efa and not 0 <= nodes.efa.network_cards - nodes.efa.interfaces <= 1:
         wants = "EFA interfaces are one a network card, at most the first card without"
         yield Problem(wants, field=f"{group.field}.efa", value=f"{nodes.efa.interfaces} on {nodes.efa.network_cards} cards")
-    if group.block and len(group.instance_types) > 1:
+    if group.block and len(group.block.instance_types) > 1:
         wants = "a capacity block holds a single instance type"
-        yield Problem(wants, field=f"models.{group.model}.hardware.instance_types", value=", ".join(group.instance_types), fix="keep the type of the block")
+        yield Problem(
+            wants, field=f"models.{group.model}.hardware.instance_types", value=", ".join(group.block.instance_types), fix="keep the type of the block"
+        )
     if nodes.kind == "managed" and group.spot and len(kinds) > 1:
         wants = "an EKS managed node group buys in one way only; on-demand base capacity and spot allocation need a self-managed group"
         yield Problem(

@@ -26,7 +26,7 @@ def launch_template(
     security_groups: Sequence[Ref],
     user_data: Ref | str | None,
     efa: EfaPlan | None = None,
-    placement_group: Ref | None = None,
+    placement_group: Ref | str | None = None,
     more: Mapping[str, Value] | None = None,
     depends_on: Sequence[Handle] = (),
 ) -> Handle:

@@ -19,6 +19,18 @@ from inferform.stacks.values import Ref, Text, Value, call, text
 # Directories that Bottlerocket binds to the local disks: those that nodeadm moves, and the model cache.
 _MOVED = ("/var/lib/containerd", "/var/lib/kubelet", "/var/log/pods", node_cache_path(os="bottlerocket", local_disks=True))
 _BOUNDARY = "NODECONFIG"
+# The kubelet starts after the scripts of user data (nodeadm-run.service stands after cloud-final.service), so a node of a warm pool that waits
+# here is prepared but not part of the cluster. Once stopped it does not run the script again: it is started only to serve.
+# Sources: awslabs/amazon-eks-ami, templates/al2023; EC2 Auto Scaling user guide, "Retrieve the target lifecycle state" (read 2026-12-01).
+_UNTIL_IN_SERVICE = """#!/bin/sh
+imds=http://169.254.169.254/latest
+while :; do
+  token=$(curl -sf -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' "$imds/api/token")
+  state=$(curl -sf -H "X-aws-ec2-metadata-token: $token" "$imds/meta-data/autoscaling/target-lifecycle-state")
+  [ "$state" = InService ] && break
+  sleep 5
+done
+"""
 _PLAIN_SCALAR = re.compile(r"[A-Za-z/][A-Za-z0-9/._-]*|[0-9]+(\.[0-9]+){3}/[0-9]+")
 
 
@@ -34,9 +46,12 @@ class ClusterCoordinates:
     taints: Mapping[str, str]  # key -> value:effect
 
 
-def user_data(*, os: str, max_pods: int, local_disks: bool, cluster: ClusterCoordinates | None) -> Ref | str:
-    """The base64 text of the launch template; `cluster` only where EKS does not tell the node itself."""
-    config = _bottlerocket(max_pods, local_disks, cluster) if os == "bottlerocket" else _multipart(_node_config(max_pods, local_disks, cluster))
+def user_data(*, os: str, max_pods: int, local_disks: bool, cluster: ClusterCoordinates | None, warm: bool = False) -> Ref | str:
+    """The base64 text of the launch template; `cluster` only where EKS does not tell the node itself. A `warm` node joins when it is taken into service."""
+    if os == "bottlerocket":
+        config = _bottlerocket(max_pods, local_disks, cluster, warm=warm)
+    else:
+        config = _multipart(_node_config(max_pods, local_disks, cluster), warm=warm)
     if any(isinstance(p, Ref) for p in config.parts):
         return call("string", "base64encode", config)
     return base64.b64encode("".join(str(p) for p in config.parts).encode()).decode()
@@ -61,12 +76,13 @@ def _node_config(max_pods: int, local_disks: bool, cluster: ClusterCoordinates |
     return text("---\n", *_yaml({"apiVersion": "node.eks.aws/v1alpha1", "kind": "NodeConfig", "spec": spec}, 0))
 
 
-def _multipart(part: Text) -> Text:
+def _multipart(part: Text, *, warm: bool) -> Text:
+    wait = f"\n--{_BOUNDARY}\nContent-Type: text/x-shellscript\n\n{_UNTIL_IN_SERVICE}" if warm else ""
     head = f'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="{_BOUNDARY}"\n\n--{_BOUNDARY}\nContent-Type: application/node.eks.aws\n\n'
-    return text(head, part, f"\n--{_BOUNDARY}--\n")
+    return text(head, part, wait, f"\n--{_BOUNDARY}--\n")
 
 
-def _bottlerocket(max_pods: int, local_disks: bool, cluster: ClusterCoordinates | None) -> Text:
+def _bottlerocket(max_pods: int, local_disks: bool, cluster: ClusterCoordinates | None, *, warm: bool) -> Text:
     parts: list[str | Ref] = [f"[settings.kubernetes]\nmax-pods = {max_pods}\n"]
     if cluster:
         parts += [f"cluster-name = {json.dumps(cluster.name)}\n", 'api-server = "', cluster.endpoint, '"\n']
@@ -74,6 +90,8 @@ def _bottlerocket(max_pods: int, local_disks: bool, cluster: ClusterCoordinates 
         parts.append("\n[settings.kubernetes.node-labels]\n" + "".join(f"{json.dumps(k)} = {json.dumps(v)}\n" for k, v in sorted(cluster.labels.items())))
         if cluster.taints:
             parts.append("\n[settings.kubernetes.node-taints]\n" + "".join(f"{json.dumps(k)} = [{json.dumps(v)}]\n" for k, v in sorted(cluster.taints.items())))
+    if warm:
+        parts.append("\n[settings.autoscaling]\nshould-wait = true\n")
     if local_disks:
         init, bind = ["apiclient", "ephemeral-storage", "init"], ["apiclient", "ephemeral-storage", "bind", "--dirs", *_MOVED]
         rows = f'commands = [{json.dumps(init)}, {json.dumps(bind)}]\nessential = true\nmode = "always"\n'

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from inferform.labels import TAINT_EFFECT
+from inferform.plan_nodes import WarmPoolPlan
+from inferform.stacks.aws import termination
 from inferform.stacks.aws.account import bounded, tags
 from inferform.stacks.aws.groups import Group
 from inferform.stacks.resource import Handle, Lifecycle, Precondition, Stack
@@ -22,9 +24,10 @@ def build(stack: Stack, group: Group, template: Handle, *, subnets: Ref, offered
     """The group's scaling group; its name."""
     plan, nodes = stack.plan, group.infrastructure
     lifecycle: Lifecycle = {"precondition": [offered]}
-    if nodes.autoscaled:
-        # The autoscaler owns the count after creation (FC-10).
-        lifecycle["ignore_changes"] = ["desired_capacity"]
+    # The autoscaler owns the count after creation (FC-10), the schedule the floor: an edit of it holds from the schedule's next step.
+    owned = [*(["desired_capacity"] if nodes.autoscaled else []), *(["min_size"] if group.pool.schedule else [])]
+    if owned:
+        lifecycle["ignore_changes"] = owned
     version: dict[str, Value] = {"version": template.ref("latest_version")}
     attributes: dict[str, Value] = {
         "name": bounded(f"{plan.resource_prefix()}-{group.key}", _NAME_LIMIT),
@@ -39,7 +42,11 @@ def build(stack: Stack, group: Group, template: Handle, *, subnets: Ref, offered
         "suspended_processes": ["AZRebalance"],
         "tag": [{"key": k, "value": v, "propagate_at_launch": True} for k, v in sorted(_tags(stack, group).items())],
     }
-    if group.block:
+    if nodes.updates == "rolling":
+        attributes["instance_refresh"] = _refresh(group)
+    if nodes.warm_pool and not group.block:
+        attributes["warm_pool"] = _warm_pool(nodes.warm_pool)
+    if group.block or nodes.warm_pool:
         attributes["launch_template"] = {"id": template.ref("id"), **version}
     else:
         attributes["mixed_instances_policy"] = {
@@ -59,6 +66,9 @@ def build(stack: Stack, group: Group, template: Handle, *, subnets: Ref, offered
     made = stack.resource("aws_autoscaling_group", group.key, attributes, depends_on=depends_on, lifecycle=lifecycle)
     if group.block:
         drain(stack, group, made.ref("name"))
+    if plan.termination:
+        termination.hook(stack, group, made.ref("name"), plan.termination)
+    _schedule(stack, group, made.ref("name"))
     return made.ref("name")
 
 
@@ -76,10 +86,56 @@ def _distribution(group: Group) -> dict[str, Value]:
     }
 
 
+def _refresh(group: Group) -> dict[str, Value]:
+    """Replace nodes a few at a time when the template changes. Where capacity can be had, the new node comes first; a reservation is full."""
+    life = group.pool.lifecycle
+    fixed = group.block is not None or all(p.kind == "reserved" and p.reservation_id for p in group.parts)
+    return {
+        "strategy": "Rolling",
+        "preferences": {
+            "min_healthy_percentage": 90 if fixed else 100,
+            "max_healthy_percentage": 100 if fixed else 110,
+            # A node counts once its replica had time to load.
+            "instance_warmup": str(life.startup_failure_threshold * life.startup_period_s),
+            "skip_matching": True,
+        },
+    }
+
+
+def _warm_pool(pool: WarmPoolPlan) -> dict[str, Value]:
+    """Nodes that are made ahead: they boot in seconds, and with `reuse` come back after use."""
+    return {"min_size": pool.size, "pool_state": pool.state, "instance_reuse_policy": {"reuse_on_scale_in": pool.reuse}}
+
+
+def _schedule(stack: Stack, group: Group, name: Ref) -> None:
+    """Raise and lower the floor for known traffic. Nodes of the pool's other groups count first; the autoscaler adds what is above."""
+    schedule = group.pool.schedule
+    if schedule is None or group.block:
+        return
+    elsewhere = group.pool.nodes.max - group.nodes.max
+    for step in schedule.steps:
+        stack.resource(
+            "aws_autoscaling_schedule",
+            f"{group.key}-{step.name}",
+            {
+                "scheduled_action_name": step.name,
+                "autoscaling_group_name": name,
+                "recurrence": step.cron,
+                "time_zone": schedule.timezone,
+                "min_size": min(max(step.nodes - elsewhere, group.nodes.min), group.nodes.max),
+                # -1 leaves it as it is; a floor above the desired count raises that too.
+                "max_size": -1,
+                "desired_capacity": -1,
+            },
+        )
+
+
 def _tags(stack: Stack, group: Group) -> dict[str, str]:
     """Tags of the group and its nodes; the provider's default tags do not reach scaling groups."""
     cluster = stack.plan.cluster_name()
     found = {**tags(stack.plan), "Name": f"{stack.plan.resource_prefix()}-{group.key}", f"kubernetes.io/cluster/{cluster}": "owned"}
+    if stack.plan.termination:
+        found[stack.plan.termination.tag] = "owned"
     if group.infrastructure.autoscaled:
         found |= {"k8s.io/cluster-autoscaler/enabled": "true", f"k8s.io/cluster-autoscaler/{cluster}": "owned"}
         # What the autoscaler cannot see of a group that stands at zero.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from typing import Any
 
 from inferform.labels import TAINT_VALUE
-from synthesis import one_pool, part, sample_stacks, stacks_of
+from inferform.plan import DeploymentPlan
+from synthesis import one_pool, part, sample_stacks, stacks_of, user_data_text
 
 Json = dict[str, Any]
 RESERVED = part("reserved", (2, 2, 2), reservation_id="cr-0aaaaaaaaaaaaaaaa")
@@ -91,3 +93,90 @@ def test_self_managed_nodes_have_their_own_role_and_entry() -> None:
     assert {"arn": "${aws_iam_instance_profile.self-managed-node.arn}"} == template["iam_instance_profile"]
     assert "resolve:ssm:/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/nvidia/recommended/image_id" == template["image_id"]
     assert "aws_iam_role" not in stacks_of(one_pool())["nodes"]["resource"]
+
+
+def test_rolling_updates_replace_nodes_by_a_refresh() -> None:
+    """The new node comes first where capacity can be had; a reservation that is full gives one up first; manual groups keep their nodes."""
+    first = group_of([part("on_demand")], updates="rolling")["instance_refresh"]
+    assert "Rolling" == first["strategy"]
+    assert (100, 110) == tuple(first["preferences"][f"{edge}_healthy_percentage"] for edge in ("min", "max"))
+    assert (90, 100) == tuple(
+        group_of([RESERVED], updates="rolling")["instance_refresh"]["preferences"][f"{edge}_healthy_percentage"] for edge in ("min", "max")
+    )
+    assert "instance_refresh" not in group_of([part("on_demand")])
+
+
+SCHEDULE = {
+    "timezone": "Europe/Berlin",
+    "lead_s": 600,
+    "windows": [{"name": "day", "share": 1.0, "start": "50 7 * * *", "end": "0 18 * * *", "replicas": 4, "nodes": 2}],
+    "steps": [{"name": "at-0750-2", "cron": "50 7 * * *", "nodes": 2}, {"name": "at-1800-1", "cron": "0 18 * * *", "nodes": 1}],
+}
+
+
+def scheduled(purchase: list[Json], **infrastructure: Any) -> Json:
+    plan = one_pool(purchase, ami_type=None, **infrastructure).model_dump(mode="json")
+    plan["models"]["m"]["pools"]["aggregated"]["schedule"] = SCHEDULE
+    return dict(stacks_of(DeploymentPlan.model_validate(plan))["nodes"]["resource"])
+
+
+def test_the_floor_follows_the_schedule() -> None:
+    """Two actions a day in the schedule's time zone move the smallest size alone, and terraform leaves that size to them."""
+    found = scheduled([part("on_demand", (1, 1, 3))], kind="self_managed")
+    up, down = found["aws_autoscaling_schedule"]["m-aggregated-at-0750-2"], found["aws_autoscaling_schedule"]["m-aggregated-at-1800-1"]
+    assert ("50 7 * * *", "Europe/Berlin", 2, -1, -1) == tuple(up[k] for k in ("recurrence", "time_zone", "min_size", "max_size", "desired_capacity"))
+    assert 1 == down["min_size"]
+    assert ["desired_capacity", "min_size"] == found["aws_autoscaling_group"]["m-aggregated"]["lifecycle"]["ignore_changes"]
+
+
+def test_managed_groups_follow_their_pods() -> None:
+    """EKS owns the scaling group of a managed node group, so no action is put on it: replicas come by the clock and nodes after them."""
+    assert "aws_autoscaling_schedule" not in scheduled([part("on_demand", (1, 1, 3))], kind="managed")
+
+
+WARM = {"size": 2, "state": "Stopped", "reuse": True}
+
+
+def test_a_warm_pool_stands_beside_a_plain_group() -> None:
+    """Size, state and reuse as planned; one type in the template, because no mix is needed."""
+    plan = one_pool([part("on_demand")], kind="self_managed", ami_type=None, warm_pool=WARM)
+    found = stacks_of(plan)["nodes"]["resource"]
+    group = found["aws_autoscaling_group"]["m-aggregated"]
+    assert {"min_size": 2, "pool_state": "Stopped", "instance_reuse_policy": {"reuse_on_scale_in": True}} == group["warm_pool"]
+    assert "mixed_instances_policy" not in group
+    assert "p5.48xlarge" == found["aws_launch_template"]["m-aggregated"]["instance_type"]
+
+
+def test_a_warm_node_joins_when_it_is_taken_into_service() -> None:
+    """AL2023 waits in a script before the kubelet starts, Bottlerocket by its own setting; ordinary nodes do neither."""
+
+    def data(**infrastructure: Any) -> str:
+        plan = one_pool([part("on_demand")], kind="self_managed", ami_type=None, **infrastructure)
+        return user_data_text(stacks_of(plan)["nodes"]["resource"]["aws_launch_template"]["m-aggregated"])
+
+    warm = data(warm_pool=WARM)
+    script = warm.split("Content-Type: text/x-shellscript\n\n")[1].split("\n--")[0]
+    assert "autoscaling/target-lifecycle-state" in script
+    assert 0 == subprocess.run(["sh", "-n"], input=script, text=True, check=False).returncode
+    assert "[settings.autoscaling]\nshould-wait = true\n" in data(warm_pool=WARM, os="bottlerocket")
+    assert "should-wait" not in data(os="bottlerocket")
+    assert "target-lifecycle-state" not in data()
+
+
+def test_hibernated_nodes_are_made_for_it() -> None:
+    """The template asks for hibernation where the warm pool hibernates."""
+    found = stacks_of(one_pool([part("on_demand")], kind="self_managed", ami_type=None, warm_pool={**WARM, "state": "Hibernated"}))["nodes"]["resource"]
+    assert {"configured": True} == found["aws_launch_template"]["m-aggregated"]["hibernation_options"]
+
+
+def test_a_release_pins_the_image_of_a_scaling_group() -> None:
+    """The SSM parameter of the release instead of the newest, for both systems."""
+
+    def image(**infrastructure: Any) -> str:
+        found = stacks_of(one_pool([part("on_demand")], kind="self_managed", ami_type=None, **infrastructure))["nodes"]["resource"]
+        return str(found["aws_launch_template"]["m-aggregated"]["image_id"])
+
+    base = "resolve:ssm:/aws/service"
+    named = "amazon-eks-node-al2023-x86_64-nvidia-1.33-v20260714"
+    assert f"{base}/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/nvidia/{named}/image_id" == image(ami_release="v20260714")
+    assert f"{base}/bottlerocket/aws-k8s-1.33-nvidia/x86_64/1.57.0/image_id" == image(os="bottlerocket", ami_release="v1.57.0")

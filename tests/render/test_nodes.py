@@ -1,0 +1,147 @@
+"""The nodes family: what Karpenter is asked for, by the schemas of its release."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from inferform.plan import DeploymentPlan
+from inferform.render import render
+from rendered import NO_REFERENCE, REFERENCE, objects, one
+
+from tests.planning.specs import LARGE, model, plan
+
+P5 = {"instance_types": ["p5.48xlarge"]}
+BLOCK = {"kind": "capacity_block", "reservation_id": "cr-0123456789abcdef0", "zone": "use1-az6", "max_nodes": 2, "ends_at": "2027-01-24T11:30:00Z"}
+
+
+def made(spec: dict[str, Any] | None = None, **changes: Any) -> DeploymentPlan:
+    return plan({"m": spec or model(nodes={"kind": "karpenter"})}, **changes)
+
+
+def wanted(pool: dict[str, Any]) -> dict[str, list[str]]:
+    """Values of a NodePool's requirements by key."""
+    rows = pool["spec"]["template"]["spec"]["requirements"]
+    assert {"In"} == {row["operator"] for row in rows}
+    return {row["key"]: row["values"] for row in rows}
+
+
+def p5(**nodes: Any) -> DeploymentPlan:
+    """Two p5 nodes a replica, by Karpenter."""
+    return made(
+        model(
+            "meta-llama/Meta-Llama-3.1-405B", quantization="bf16", parallelism={"tp": 8, "pp": 2}, hardware=P5, nodes={"kind": "karpenter", **nodes},
+            slo={"ttft_p95": "6s", "tpot_p95": "150ms"}, workload={"peak_rps": 0.3},
+        )
+    )  # fmt: skip
+
+
+def test_without_karpenter_there_is_no_family() -> None:
+    """Other kinds of nodes are no objects of the cluster."""
+    assert not [path for path in render(plan()) if path.startswith("nodes/")]
+
+
+def test_nodes_that_serve_are_never_ended() -> None:
+    """No age limit, only empty nodes are consolidated, and neither use nor drift disrupts any; rolling updates take one at a time."""
+    for updates, at_once in (("auto", "0"), ("rolling", "1")):
+        spec = one(made(model(nodes={"kind": "karpenter", "updates": updates})), "NodePool")["spec"]
+        assert ("Never", "WhenEmpty") == (spec["template"]["spec"]["expireAfter"], spec["disruption"]["consolidationPolicy"])
+        budgets = {budget["reasons"][0]: budget["nodes"] for budget in spec["disruption"]["budgets"]}
+        assert {"Empty": "100%", "Underutilized": "0", "Drifted": at_once} == budgets
+
+
+def test_fc14_taint_and_labels_are_those_of_every_other_group() -> None:
+    """The one taint constant, the labels that pods select, and the GPU's name."""
+    spec = one(made(), "NodePool")["spec"]["template"]
+    assert [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}] == spec["spec"]["taints"]
+    assert {"inferform.dev/model": "m", "inferform.dev/pool": "aggregated", "inferform.dev/gpu": "L4"}.items() <= spec["metadata"]["labels"].items()
+
+
+def test_fc16_local_disks_are_one_raid0() -> None:
+    """g6 nodes have local disks and claim them; nodes of a type without do not."""
+    assert "RAID0" == one(made(model(nodes={"kind": "karpenter"}, hardware={"instance_types": ["g6.xlarge"]})), "EC2NodeClass")["spec"]["instanceStorePolicy"]
+    bge = model(
+        "BAAI/bge-large-en-v1.5",
+        max_model_len=512,
+        nodes={"kind": "karpenter"},
+        hardware={"device": "cpu"},
+        workload={"input_tokens": {"mean": 100, "p95": 200}, "output_tokens": {"mean": 1, "p95": 1}},
+    )
+    assert "instanceStorePolicy" not in one(made(bge), "EC2NodeClass")["spec"]
+
+
+def test_fc12_every_card_has_its_efa() -> None:
+    """32 EFA-only interfaces, one a card, beside one ordinary interface for the node's addresses on card 0."""
+    spec = one(p5(zones=["use1-az6"]), "EC2NodeClass")["spec"]
+    rows = [(i["networkCardIndex"], i["deviceIndex"], i["interfaceType"]) for i in spec["networkInterfaces"]]
+    assert (0, 0, "interface") == rows[0]
+    assert [(0, 1, "efa-only"), *((card, 0, "efa-only") for card in range(1, 32))] == rows[1:]
+    assert [{"name": "demo-default-node"}, {"name": "demo-default-m-aggregated-efa"}] == spec["securityGroupSelectorTerms"]
+    assert {"name": "demo-default-m-aggregated"} == spec["placementGroupSelector"]
+    assert [{"tags": {"Name": "demo-default-private-use1-az6"}}] == spec["subnetSelectorTerms"]
+
+
+def test_fc07_the_users_own_placement_group_by_name() -> None:
+    """An existing group is selected by its name and nothing else."""
+    assert {"name": "ml-cluster-a"} == one(p5(zones=["use1-az6"], placement_group="ml-cluster-a"), "EC2NodeClass")["spec"]["placementGroupSelector"]
+
+
+def test_fc08_a_block_is_reserved_capacity_of_its_own_nodepool() -> None:
+    """The block's NodePool takes reserved capacity with the block's id in the block's zone, at most its nodes; on demand comes after it."""
+    spec = model(LARGE, hardware=P5, nodes={"kind": "karpenter", "zones": ["use1-az6"]})
+    found = made(spec, capacity={"purchase": [BLOCK, {"kind": "on_demand"}], "max_nodes": 4})
+    block, rest = one(found, "NodePool", "m-aggregated-cr-0123456789abcdef0"), one(found, "NodePool", "m-aggregated-on-demand")
+    assert (["reserved"], ["cr-0123456789abcdef0"], ["use1-az6"]) == tuple(
+        wanted(block)[key] for key in ("karpenter.sh/capacity-type", "karpenter.k8s.aws/capacity-reservation-id", "topology.k8s.aws/zone-id")
+    )
+    assert ["on-demand"] == wanted(rest)["karpenter.sh/capacity-type"]
+    assert block["spec"]["weight"] > rest["spec"]["weight"]
+    assert {"nvidia.com/gpu": "16"} == block["spec"]["limits"]
+    assert "cr-0123456789abcdef0" == block["spec"]["template"]["metadata"]["labels"]["inferform.dev/fabric"]
+    assert [{"id": "cr-0123456789abcdef0"}] == one(found, "EC2NodeClass")["spec"]["capacityReservationSelectorTerms"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "family", "images", "devices"),
+    [
+        ({}, "AL2023", [{"alias": "al2023@v20260714"}], ["/dev/xvda"]),
+        ({"os": "bottlerocket", "ami_release": "v1.57.0"}, "Bottlerocket", [{"alias": "bottlerocket@v1.57.0"}], ["/dev/xvda", "/dev/xvdb"]),
+        ({"ami_id": "ami-0123456789abcdef0"}, "AL2023", [{"id": "ami-0123456789abcdef0"}], ["/dev/xvda"]),
+    ],
+)
+def test_images_are_pinned_and_disks_encrypted(nodes: dict[str, Any], family: str, images: list[dict[str, str]], devices: list[str]) -> None:
+    """A release by its alias or an own image by its id, never the newest; gp3 volumes are encrypted; metadata stays on the node."""
+    spec = one(made(model(nodes={"kind": "karpenter", **nodes})), "EC2NodeClass")["spec"]
+    assert (family, images) == (spec["amiFamily"], spec["amiSelectorTerms"])
+    assert devices == [v["deviceName"] for v in spec["blockDeviceMappings"]]
+    assert all(v["ebs"]["encrypted"] and v["ebs"]["volumeType"] == "gp3" for v in spec["blockDeviceMappings"])
+    assert (1, "required") == (spec["metadataOptions"]["httpPutResponseHopLimit"], spec["metadataOptions"]["httpTokens"])
+
+
+def test_the_chart_finds_cluster_and_queue() -> None:
+    """Values name what Terraform makes, and the controller runs on system nodes, never on its own."""
+    values = yaml.safe_load(render(made())["nodes/karpenter-values.yaml"])
+    assert ("demo-default", "demo-default-karpenter") == (values["settings"]["clusterName"], values["settings"]["interruptionQueue"])
+    assert {"inferform.dev/role": "system"} == values["nodeSelector"]
+
+
+def test_objects_fit_the_schemas_of_the_release() -> None:
+    """NodePools and EC2NodeClasses of every shape above are valid by the CRDs of Karpenter 1.14.1; unknown fields are faults."""
+    if not REFERENCE.exists():
+        pytest.skip(NO_REFERENCE)
+    schemas = {
+        "NodePool": json.loads((REFERENCE / "crds/karpenter.sh/NodePool_v1.json").read_text(encoding="utf-8")),
+        "EC2NodeClass": json.loads((REFERENCE / "crds/karpenter.k8s.aws/EC2NodeClass_v1.json").read_text(encoding="utf-8")),
+    }
+    block = made(model(LARGE, hardware=P5, nodes={"kind": "karpenter"}), capacity={"purchase": [BLOCK, {"kind": "on_demand"}], "max_nodes": 4})
+    bottlerocket = made(model(nodes={"kind": "karpenter", "os": "bottlerocket", "ami_release": "1.57.0"}))
+    checked = 0
+    for found in (made(), p5(zones=["use1-az6"]), block, bottlerocket):
+        for item in objects(found):
+            if item["kind"] in schemas:
+                assert [] == [e.message for e in jsonschema.Draft7Validator(schemas[item["kind"]]).iter_errors(item)]
+                checked += 1
+    assert 9 == checked
