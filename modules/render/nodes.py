@@ -95,7 +95,14 @@ def _labels(workload: Workload, claims: NodeClaims) -> dict[str, str]:
     pool, nodes = workload.pool, workload.pool.infrastructure
     fabric = claims.reservation_id or (workload.name if nodes.placement_group else None)
     return labels.node_labels(
-        model=workload.model_name, pool=workload.pool_name, role=pool.role, os=nodes.os, gpu=pool.gpu, efa=nodes.efa is not None, fabric=fabric, tenant=nodes.tenant
+        model=workload.model_name,
+        pool=workload.pool_name,
+        role=pool.role,
+        os=nodes.os,
+        gpu=pool.gpu,
+        efa=nodes.efa is not None,
+        fabric=fabric,
+        tenant=nodes.tenant,
     )
 
 
