@@ -9,6 +9,8 @@ import typer
 from inferform.cli.output import Output
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from inferform.catalog.price_book import PriceBook
     from inferform.load import LoadedSpec
     from inferform.operate.steps import Source, Steps
@@ -53,7 +55,12 @@ def explained(out: Output, loaded: LoadedSpec, prices: Path | None) -> tuple[Dep
 
 
 def steps(out: Output, prices: Path | None) -> Steps:
-    """The steps of plan and apply, sizing by these prices."""
+    """The steps of plan and apply, sizing by these prices; prices that are too old to trust are warned about."""
+    return sizing(prices, lambda plan: warn_of_old_prices(out, plan))
+
+
+def sizing(prices: Path | None, told: Callable[[DeploymentPlan], None] = lambda plan: None) -> Steps:
+    """The steps of operate, sizing by these prices; each plan is given to `told`."""
     from inferform.operate.steps import Steps
     from inferform.plan import DeploymentPlan
 
@@ -63,7 +70,7 @@ def steps(out: Output, prices: Path | None) -> Steps:
         from inferform import planner
 
         plan = source if isinstance(source, DeploymentPlan) else planner.size(source.spec, source.environment, book)
-        warn_of_old_prices(out, plan)
+        told(plan)
         return plan
 
     return Steps(size=size)

@@ -1,11 +1,11 @@
-"""What plan, apply, drift and destroy did, as reports of at most 100 columns."""
+"""What plan, apply and destroy did, as reports of at most 100 columns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from inferform.cli.formats.table import bullets, pairs, table
-from inferform.operate.results import ApplyResult, Change, Counts, DestroyResult, DriftedResource, DriftResult, PlanResult, StackPlan, StackResult
+from inferform.operate.results import ApplyResult, Change, Counts, DestroyResult, PlanResult, StackPlan, StackResult
 
 _MOST_CHANGES = 40
 
@@ -36,17 +36,6 @@ def destroy_text(result: DestroyResult) -> str:
     """What was destroyed, in the order in which it went."""
     head = f"{result.name} in {result.environment}: destroyed"
     return "\n\n".join([head, _stacks(result.stacks), *_lists(("Warnings", result.warnings)), f"{_total(result.counts, done=True)}."])
-
-
-def drift_text(result: DriftResult) -> str:
-    """Resources that are not as they were applied, with the values."""
-    head = f"{result.name} in {result.environment}: {'drift' if result.drifted else 'no drift'} in {len(result.stacks)} stacks"
-    parts = [head]
-    if result.resources:
-        parts.append("\n".join(_drifted(r) for r in result.resources))
-    if result.expected:
-        parts.append("Changed by their owners\n" + bullets([f"{r.stack}/{r.address}: {r.owner}" for r in result.expected]))
-    return "\n\n".join([*parts, *_lists(("Warnings", result.warnings))])
 
 
 def _changes(stacks: tuple[StackPlan, ...]) -> str:
@@ -97,12 +86,6 @@ def _total(counts: Counts, *, done: bool = False) -> str:
 def _stacks(stacks: tuple[StackResult, ...]) -> str:
     rows = [(s.stack, s.state.replace("_", " "), *(str(n) for n in s.counts.model_dump().values()), f"{s.seconds:,.0f} s") for s in stacks]
     return table(("stack", "state", "create", "update", "replace", "delete", "time"), rows, right=(2, 3, 4, 5, 6)) if rows else "No stacks."
-
-
-def _drifted(resource: DriftedResource) -> str:
-    head = f"{resource.stack}/{resource.address} {resource.change}"
-    lines = [f"{a.path}: {a.before} became {a.after}" for a in resource.attributes]
-    return f"{head}\n{bullets(lines)}" if lines else head
 
 
 def _cut(lines: tuple[str, ...], most: int = 5) -> tuple[str, ...]:

@@ -24,6 +24,8 @@ REST: tuple[Check, ...] = (
     *buckets.CHECKS, *kubernetes.CHECKS, *quotas.CHECKS, *zones.CHECKS, *reservations.CHECKS, *commitments.CHECKS, *images.CHECKS, *addresses.CHECKS, *market.CHECKS,
 )  # fmt: skip
 CHECKS = (*FIRST, *REST)
+# What a plan takes for granted as long as it stands: capacity that was bought, prices, support of the Kubernetes version.
+STANDING = tuple(c for c in REST if c.id in ("EKS001", "PRC001", "PRC002", "RSV001", "RSV002"))
 
 LIMIT_S, CHECK_LIMIT_S = 90.0, 30.0
 

@@ -45,6 +45,7 @@ def destroy(
     steps = steps or Steps()
     sized, folder = size(source, steps, out, progress)
     with lock.hold(folder.lock, "destroy", actor.when):
+        record.same_backend(folder, backend)
         _confirm(sized, record.applied_plan(folder), confirmed)
         dependencies = _configured(source, folder, sized, steps=steps, backend=backend, progress=progress)
         unknown = [s for s in stacks or () if s not in dependencies]

@@ -1,24 +1,34 @@
-"""Drift: what changed in the cloud since the last apply, behind Terraform's back. Changes nothing."""
+"""Drift: what changed in the cloud since the last apply behind Terraform's back, and what its sizing rested on that no longer holds.
+
+Changes nothing.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from inferform.operate import lock, record
+from inferform.errors import InputError, StateError
+from inferform.operate import assumptions, history, lock, record
 from inferform.operate.audit import Actor
 from inferform.operate.backend import Backend
 from inferform.operate.changes import same
-from inferform.operate.folder import CONFIG, Folder
-from inferform.operate.prepare import prepare, runs, size
+from inferform.operate.folder import CONFIG, Folder, open_folder
+from inferform.operate.node_groups import COUNTS, NODE_TYPES
+from inferform.operate.prepare import prepare, runs, told
 from inferform.operate.progress import Progress, silent
-from inferform.operate.results import AttributeDrift, DriftedResource, DriftResult
+from inferform.operate.results import Assumption, AttributeDrift, DriftedResource, DriftResult
 from inferform.operate.stack_run import StackRun
 from inferform.operate.steps import Steps
+from inferform.plan import DeploymentPlan
+from inferform.planner import spec_digest
 from inferform.terraform import find_terraform
 
 if TYPE_CHECKING:
+    from inferform.load import LoadedSpec
     from inferform.operate.steps import Source
 
 Json = dict[str, Any]
@@ -27,41 +37,90 @@ _LONGEST = 200
 _OWNERS = {"scaling_config[0].desired_size": "the node autoscaler", "desired_capacity": "the node autoscaler"}
 
 
-def drift(source: Source, out: Path | None, progress: Progress = silent, *, backend: Backend, actor: Actor, steps: Steps | None = None) -> DriftResult:
+# Looks at what the applied plan rests on in the cloud itself; what it finds, and what it could not tell.
+Look = Callable[[DeploymentPlan], tuple[Sequence[Assumption], Sequence[str]]]
+
+
+def drift(
+    source: Source, out: Path | None, progress: Progress = silent, *, backend: Backend, actor: Actor, steps: Steps | None = None, look: Look | None = None
+) -> DriftResult:
     """Compare the cloud with the state of every stack, as it was applied from this folder, else as the spec is now.
 
     A change of an attribute that the stack leaves to another owner (lifecycle.ignore_changes: the node count that an
-    autoscaler sets) is expected and not drift.
+    autoscaler sets) is expected and not drift. What the sizing rested on is held against today: the spec, the catalogue, prices,
+    dates of capacity, and with `look` the cloud's own reservations and prices.
     """
     tool = find_terraform(backend.settings)
     steps = steps or Steps()
-    sized, folder = size(source, steps, out, progress)
+    name, environment = history.identity(source)
+    folder = open_folder(out, name, environment)
     found: list[DriftedResource] = []
     warnings: list[str] = []
     with lock.hold(folder.lock, "drift", actor.when):
+        record.same_backend(folder, backend)
         names = applied_stacks(folder)
         if names is None:
+            sized = told("size", progress, lambda: steps.size(source))
             prepared = prepare(source, folder, sized, steps=steps, backend=backend, progress=progress)
             names = list(prepared.configs)
-            for name, run in runs(names, folder, backend, tool, progress, live=True).items():
-                run.write(prepared.configs[name])
+            for stack, run in runs(names, folder, backend, tool, progress, live=True).items():
+                run.write(prepared.configs[stack])
             warnings.append("Nothing was applied from this folder; the state is compared with the spec as it is now.")
         for run in runs(names, folder, backend, tool, progress, live=True).values():
             run.open()
             if not run.terraform.resources():
                 continue
             found += _drifted(run, run.look())
+        outdated, doubts = _outdated(source, folder, steps, look, progress, now=datetime.fromisoformat(actor.when))
     drifted = [r for r in found if r.owner is None]
     return DriftResult(
-        name=sized.name,
-        environment=sized.environment,
+        name=name,
+        environment=environment,
         folder=str(folder.root),
         drifted=bool(drifted),
+        outdated=bool(outdated),
         resources=tuple(drifted),
         expected=tuple(r for r in found if r.owner is not None),
+        assumptions=tuple(outdated),
         stacks=tuple(names),
-        warnings=tuple(warnings),
+        warnings=(*warnings, *doubts),
     )
+
+
+def _outdated(source: Source, folder: Folder, steps: Steps, look: Look | None, progress: Progress, *, now: datetime) -> tuple[list[Assumption], list[str]]:
+    """What the applied plan rested on and that no longer holds, and what could not be told."""
+    applied = record.applied_plan(folder)
+    if applied is None:
+        return [], []
+    then, doubts = _applied_spec(folder)
+    found: list[Assumption] = []
+    if not isinstance(source, DeploymentPlan) and spec_digest(source.spec) != applied.spec_digest:
+        found += assumptions.spec_changed(then.spec if then else None, source.spec)
+    if then is not None:
+        spec = then
+        try:
+            found += assumptions.sized_otherwise(applied, told("size", progress, lambda: steps.size(spec)))
+        except InputError as err:
+            found += assumptions.not_sized(err)
+    found += assumptions.dated_capacity(applied, now)
+    found += assumptions.old_prices(applied, now.date())
+    if look is not None:
+        seen, unknown = look(applied)
+        found += seen
+        doubts += unknown
+    return found, doubts
+
+
+def _applied_spec(folder: Folder) -> tuple[LoadedSpec | None, list[str]]:
+    """The spec that is applied; None with the reason where it is not kept."""
+    known = history.entries(folder)
+    if not known:
+        return None, []
+    try:
+        kept = history.past(folder, known[-1].number).source
+    except StateError as err:
+        return None, [f"The applied spec cannot be read ({err}), so it was not sized anew."]
+    return (None, []) if isinstance(kept, DeploymentPlan) else (kept, [])
 
 
 def applied_stacks(folder: Folder) -> list[str] | None:
@@ -88,11 +147,21 @@ def _drifted(run: StackRun, document: Json) -> list[DriftedResource]:
         base = {"stack": run.stack, "address": raw["address"], "type": raw["type"]}
         if others:
             owners = sorted({_OWNERS.get(a.path, "another owner (lifecycle.ignore_changes)") for a in others})
-            rows.append(DriftedResource(**base, change="updated", attributes=tuple(others), owner=", ".join(owners)))
-        rest = tuple(a for a in attributes if a not in others)
+            kind: Literal["changed", "scaled"] = "scaled" if all(_counts(raw, a) for a in others) else "changed"
+            rows.append(DriftedResource(**base, change="updated", kind=kind, attributes=tuple(others), owner=", ".join(owners)))
+        rest = [a for a in attributes if a not in others]
+        scaled = tuple(a for a in rest if _counts(raw, a))
+        if scaled:
+            rows.append(DriftedResource(**base, change="updated", kind="scaled", attributes=scaled))
+        rest = [a for a in rest if a not in scaled]
         if deleted or rest:
-            rows.append(DriftedResource(**base, change="deleted" if deleted else "updated", attributes=rest))
+            rows.append(DriftedResource(**base, change="deleted" if deleted else "updated", attributes=tuple(rest)))
     return rows
+
+
+def _counts(raw: Json, attribute: AttributeDrift) -> bool:
+    """The attribute says how many nodes there are."""
+    return raw["type"] in NODE_TYPES and attribute.path.removeprefix("scaling_config[0].") in COUNTS
 
 
 def _left_to_others(config: Json, raw: Json) -> list[str]:

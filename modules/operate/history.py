@@ -133,8 +133,13 @@ def locate(spec: str, environment: str, out: Path | None) -> Folder | None:
 
 def of(source: Source, out: Path | None) -> Folder:
     """The folder of a source, which is not made if it is not there."""
-    name = source.name if isinstance(source, DeploymentPlan) else source.spec.name
-    return Folder((out or HOME / name / source.environment).absolute())
+    name, environment = identity(source)
+    return Folder((out or HOME / name / environment).absolute())
+
+
+def identity(source: Source) -> tuple[str, str]:
+    """Deployment and environment of a source, before it is sized."""
+    return (source.name if isinstance(source, DeploymentPlan) else source.spec.name), source.environment
 
 
 def before(found: Iterable[Applied], *, unfinished: bool) -> Applied | None:

@@ -8,6 +8,8 @@ from typing import Any
 
 # The resources that hold nodes.
 NODE_TYPES = ("aws_eks_node_group", "aws_autoscaling_group")
+# Their attributes that say how many.
+COUNTS = ("desired_capacity", "desired_size", "max_size", "min_size")
 
 
 @dataclass(frozen=True, slots=True)

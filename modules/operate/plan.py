@@ -58,6 +58,7 @@ def plan(
     steps = steps or Steps()
     sized, folder = size(source, steps, out, progress)
     with lock.hold(folder.lock, "plan", actor.when):
+        record.same_backend(folder, backend)
         # A plan that is cut off must not leave an older one to apply.
         folder.record.unlink(missing_ok=True)
         cut_off = record.read_journal(folder.journal)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from inferform.errors import StateError
+from inferform.operate.backend import Backend
 from inferform.operate.folder import CONFIG, Folder, digest, write, write_json
 from inferform.operate.results import PlanResult, Result, StackPlan
 from inferform.plan import DeploymentPlan
@@ -65,6 +66,14 @@ def read_journal(path: Path) -> Journal | None:
 def applied_plan(folder: Folder) -> DeploymentPlan | None:
     """The DeploymentPlan that was applied last from this folder."""
     return read(folder.applied_plan, DeploymentPlan)
+
+
+def same_backend(folder: Folder, backend: Backend) -> None:
+    """Raises: StateError when what is applied from here is in another cloud, whose ids mean nothing in this one."""
+    last = read_record(folder.applied_record)
+    if last is not None and last.backend != backend.name:
+        remedy = "give another folder with --out" if last.backend == "aws" else f"give --{last.backend}, or another folder with --out"
+        raise StateError(f"what is applied from {folder.root} is in {last.backend}, not in {backend.name}; {remedy}")
 
 
 def keep_applied(folder: Folder, plan: DeploymentPlan, record: Record) -> None:

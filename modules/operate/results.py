@@ -166,25 +166,44 @@ class AttributeDrift(Result):
 
 
 class DriftedResource(Result):
-    """A resource that is not as it was applied. `owner` is set when something else rightly owns the change."""
+    """A resource that is not as it was applied. `owner` is set when something else rightly owns the change.
+
+    `kind` scaled: the counts of a node group differ; without an owner somebody scaled it by hand.
+    """
 
     stack: str
     address: str
     type: str
     change: Literal["updated", "deleted"]
+    kind: Literal["changed", "scaled"] = "changed"
     attributes: tuple[AttributeDrift, ...] = ()
     owner: str | None = Field(None, description="Who owns the change, such as the node autoscaler; then it is not drift.")
 
 
+class Assumption(Result):
+    """Something that the sizing of what is applied rested on and that no longer holds."""
+
+    code: str = Field(
+        description="spec-changed, default-changed, sizing-changed, sizing-impossible, price-changed, price-old, capacity-ended, or the id of a live check."
+    )
+    subject: str
+    then: str = Field(description="As it was applied.")
+    now: str
+    message: str
+    remedy: str
+
+
 class DriftResult(Result):
-    """What changed behind Terraform's back since the last apply."""
+    """What changed behind Terraform's back since the last apply, and what the sizing rested on that no longer holds."""
 
     name: str
     environment: str
     folder: str
-    drifted: bool
+    drifted: bool = Field(description="Something in the cloud is not as it was applied.")
+    outdated: bool = Field(False, description="An assumption of the sizing no longer holds.")
     resources: tuple[DriftedResource, ...] = Field(description="Drift, by stack order and address.")
     expected: tuple[DriftedResource, ...] = Field((), description="Changes that their owner made rightly.")
+    assumptions: tuple[Assumption, ...] = ()
     stacks: tuple[str, ...] = Field(description="Stacks that were looked at.")
     warnings: tuple[str, ...] = ()
 

@@ -16,6 +16,8 @@ import pytest
 from inferform.errors import PolicyDeniedError, StateError, ToolFailedError
 from inferform.operate.apply import apply
 from inferform.operate.backend import Backend
+from inferform.operate.destroy import destroy
+from inferform.operate.drift import drift
 from inferform.operate.plan import plan
 from inferform.operate.results import ApplyResult, PlanResult
 from inferform.operate.steps import Evidence, Steps
@@ -101,6 +103,22 @@ def test_another_backend_is_refused(tmp_path: Path) -> None:
     other = Backend("sandbox", BACKEND.settings)
     with pytest.raises(StateError, match="the saved plan is for aws, not for sandbox"):
         apply(tiny_plan(), tmp_path, backend=other, actor=ACTOR, rules=RULES, steps=Seen().product())
+
+
+def test_what_is_in_another_cloud_is_left_alone(tmp_path: Path) -> None:
+    """After an apply to a sandbox neither plan, drift nor destroy goes to the cloud from its folder, or the other way."""
+    one, product = tiny_plan(pools=["bge"]), Seen().product()
+    sandbox = Backend("sandbox", BACKEND.settings)
+    plan(one, tmp_path, backend=sandbox, actor=ACTOR, rules=RULES, steps=product)
+    apply(one, tmp_path, backend=sandbox, actor=ACTOR, rules=RULES, steps=product)
+    words = r"what is applied from .* is in sandbox, not in aws; give --sandbox, or another folder with --out"
+    with pytest.raises(StateError, match=words):
+        planned(tmp_path, one)
+    with pytest.raises(StateError, match=words):
+        drift(one, tmp_path, backend=BACKEND, actor=ACTOR, steps=product)
+    with pytest.raises(StateError, match=words):
+        destroy(one, tmp_path, backend=BACKEND, actor=ACTOR, steps=product)
+    assert ["terraform_data.bge-aggregated"] == addresses(tmp_path, "nodes")
 
 
 def test_a_verdict_that_denies_stops_apply(tmp_path: Path) -> None:

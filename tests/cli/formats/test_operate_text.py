@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from inferform.cli.formats.operate_text import apply_text, destroy_text, drift_text, plan_result_text
+from inferform.cli.formats.operate_text import apply_text, destroy_text, plan_result_text
 from inferform.operate.results import (
     ApplyResult,
-    AttributeDrift,
     Change,
     CostDifference,
     Counts,
     DestroyResult,
-    DriftedResource,
-    DriftResult,
     PlanResult,
     Risk,
     StackPlan,
@@ -121,19 +118,3 @@ def test_apply_and_destroy_list_their_stacks() -> None:
     gone = destroy_text(DestroyResult(name="a", environment="dev", folder="f", stacks=STACKS[:1], counts=Counts(delete=3)))
     assert gone.endswith("3 deleted.")
     assert applied.endswith("3 created.")
-
-
-def test_drift_shows_values_and_owners() -> None:
-    """What changed with both values; what an owner changed rightly is listed apart; no drift is one line."""
-    resource = DriftedResource(
-        stack="network", address="aws_vpc.main", type="aws_vpc", change="updated", attributes=(AttributeDrift(path="tags.owner", before="a", after="b"),)
-    )
-    owned = DriftedResource(stack="nodes", address="asg.x", type="asg", change="updated", owner="the node autoscaler")
-    found = DriftResult(name="a", environment="dev", folder="f", drifted=True, resources=(resource,), expected=(owned,), stacks=("network", "nodes"))
-    text = drift_text(found)
-    assert "a in dev: drift in 2 stacks" in text
-    assert "network/aws_vpc.main updated\n  - tags.owner: a became b" in text
-    assert "Changed by their owners\n  - nodes/asg.x: the node autoscaler" in text
-    assert "a in dev: no drift in 1 stacks" == drift_text(
-        DriftResult(name="a", environment="dev", folder="f", drifted=False, resources=(), stacks=("network",))
-    )
