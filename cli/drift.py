@@ -33,7 +33,7 @@ def run(
     *,
     env: Env = None,
     folder: WorkFolder = None,
-    live: Annotated[bool, typer.Option("--live/--no-live", help="Ask AWS for reservations, prices and version support too; never with --sandbox.")] = True,
+    offline: Annotated[bool, typer.Option("--no-live", help="Do not ask AWS for reservations, prices and version support; so with --sandbox.")] = False,
     sandbox: Sandbox = None,
     prices: Prices = None,
 ) -> int:
@@ -51,7 +51,7 @@ def run(
     from inferform.operate.drift import drift
 
     source, place = source_in_cloud(out, spec, env, folder)
-    look = partial(standing, sessions()) if live and sandbox is None else None
+    look = partial(standing, sessions()) if not offline and sandbox is None else None
     with placed(source), drawn(out) as progress:
         result = drift(source, place, progress, backend=backend(sandbox), actor=actor(), steps=sizing(prices), look=look)
     out.result(result, lambda: drift_text(result))

@@ -44,7 +44,7 @@ def risks(
     found = [r for stack, rows in changes.items() for c in rows for r in _of_change(stack, c, before)]
     found += [r for stack, rows in sizes.items() for s in rows for r in _out_of_range(stack, s, after.cloud.region)]
     if before:
-        found += [*_renamed(before, after), *_serving(before, after)]
+        found += [*_renamed(before, after), *_without_groups(before, after), *_serving(before, after)]
     return tuple(sorted(found, key=lambda r: (_ORDER.index(r.level), r.code, r.address)))
 
 
@@ -105,6 +105,22 @@ def _renamed(before: DeploymentPlan, after: DeploymentPlan) -> Iterable[Risk]:
             message=f"pool {'/'.join(name)} is now called {'/'.join(twin)}: that is destroy ({counted(lost)}) and create ({counted(made)}), not a new name",
             remedy=f"Keep the name {name[0]}, or expect the model to load anew on {made} new node{'' if made == 1 else 's'}.",
         )  # fmt: skip
+
+
+def _without_groups(before: DeploymentPlan, after: DeploymentPlan) -> Iterable[Risk]:
+    """Pools whose nodes Karpenter starts are in no stack, so terraform shows nothing of what becomes of them."""
+    old, new = _pools(before), _pools(after)
+    for name in sorted(old):
+        was, now = old[name].body, new[name].body if name in new else None
+        if was.infrastructure.kind != "karpenter" or (now is not None and now.instance_type == was.instance_type):
+            continue
+        nodes, shown = was.nodes.steady, "/".join(name)
+        message = (
+            f"pool {shown} is removed: Karpenter ends its {counted(nodes)}, and the replicas on them go"
+            if now is None
+            else f"pool {shown} goes from {was.instance_type} to {now.instance_type}: Karpenter replaces its {counted(nodes)}"
+        )
+        yield Risk(level="red", code=f"pool-{'removed' if now is None else 'replaced'}", address=f"plan/{shown}", nodes=nodes, message=message)
 
 
 def _serving(before: DeploymentPlan, after: DeploymentPlan) -> Iterable[Risk]:

@@ -183,3 +183,17 @@ def test_what_rolls_the_replicas_is_told() -> None:
     version = tiny_plan().models["llama-70b"].engine_version
     assert f"engine_version {version} becomes 0.99.0, tp 4 becomes 8, max_num_seqs 256 becomes 128; its 2 replicas start anew" in found[0].message
     assert () == risks({}, None, after, {})
+
+
+def test_pools_of_karpenter_are_compared_by_their_plans() -> None:
+    """No stack holds Karpenter's nodes, so what happens to them is told from the plans: red, with their count."""
+    before = changed("llama-70b", infrastructure={"kind": "karpenter"})
+    gone = {m: body for m, body in before.model_dump(mode="json")["models"].items() if m != "llama-70b"}
+    removed = risks(
+        {}, before, before.model_copy(update={"models": DeploymentPlan.model_validate({**before.model_dump(mode="json"), "models": gone}).models}), {}
+    )
+    assert [("red", "pool-removed", "plan/llama-70b/aggregated", 1)] == [(r.level, r.code, r.address, r.nodes) for r in removed]
+    other = changed("llama-70b", {"instance_type": "p5en.48xlarge"}, {"kind": "karpenter"})
+    assert ["pool-replaced", "serving-changed"] == [r.code for r in risks({}, before, other, {})]
+    assert "goes from p5.48xlarge to p5en.48xlarge: Karpenter replaces its 1 node" in risks({}, before, other, {})[0].message
+    assert [] == [r for r in risks({}, tiny_plan(), tiny_plan(pools=["bge"]), {}) if r.address.startswith("plan/")]
