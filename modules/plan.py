@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from inferform.plan_cost import CostPlan, Part
+from inferform.plan_isolation import IsolationPlan
 from inferform.plan_karpenter import KarpenterPlan
 from inferform.plan_nodes import Count, LoadPlan, NodesPlan, PurchasePart
 from inferform.plan_platform import CloudPlan, GatewayPlan, ModelStorePlan, ObservabilityPlan, QuotaNeed, StatePlan
@@ -155,7 +156,7 @@ class DeploymentPlan(Part):
     protected: bool
     cost: CostPlan
     warnings: tuple[str, ...]
-
+    isolation: IsolationPlan = Field(IsolationPlan(), description="How far its tenant is kept from others.")
     karpenter: KarpenterPlan | None = Field(None, description="The controller of the pools whose nodes Karpenter starts; None without any.")
     termination: TerminationPlan | None = Field(None, description="Who drains nodes of self-managed groups; None without any.")
     def pool_items(self) -> list[tuple[str, ModelPlan, str, PoolPlan]]:

@@ -15,6 +15,7 @@ from inferform.catalog.prices import catalog_as_of
 from inferform.errors import InputError, Problem
 from inferform.plan import DeploymentPlan
 from inferform.plan_cost import HOURS_PER_MONTH
+from inferform.plan_isolation import IsolationPlan
 from inferform.plan_platform import ModelStorePlan, StatePlan
 from inferform.planning.budget import Platforms, exceeded, within
 from inferform.planning.candidates import Option
@@ -81,7 +82,7 @@ def _plan(spec: DeploymentSpec, environment: str, prices: PriceBook) -> tuple[De
     plan = DeploymentPlan(
         name=spec.name, tenant=spec.tenant, environment=environment, namespace=f"{spec.tenant}-{spec.name}", spec_digest=spec_digest(spec),
         inferform_version=__version__, catalog_as_of=catalog_as_of(), cloud=cloud_plan(spec, zones, system), models=models, gateway=gateway,
-        observability=observability_plan(spec),
+        observability=observability_plan(spec), isolation=IsolationPlan(tier=spec.isolation.tier, dedicated=spec.isolation.dedicated),
         state=StatePlan(
             backend=spec.state.backend, bucket=spec.state.bucket or bucket_name("state", **identity), key_prefix=f"{spec.tenant}/{spec.name}/{environment}"
         ),

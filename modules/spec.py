@@ -13,6 +13,7 @@ from typing import Literal
 from inferform import names
 from inferform.names import Strict
 from inferform.quantities import GIB, DurationS, SizeBytes
+from inferform.spec_isolation import Isolation
 from inferform.spec_nodes import Capacity, Hardware, NodePool
 from inferform.spec_platform import Cloud, Gateway, Observability, State
 from inferform.spec_scaling import Lifecycle, Scaling
@@ -210,6 +211,7 @@ class DeploymentSpec(Strict):
     capacity: Capacity = Field(Capacity(), description="How nodes are bought.")
     budget: Budget | None = Field(None, description="What the deployment may cost.")
     gateway: Gateway = Field(Gateway(), description="How clients reach it.")
+    isolation: Isolation = Field(Isolation(), description="How far its tenant is kept from others.")
     scaling: Scaling = Field(Scaling(), description="How replicas follow load.")
     calibration: str | None = Field(
         None,

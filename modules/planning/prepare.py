@@ -129,7 +129,7 @@ def prepare(name: str, spec: ModelSpec, deployment: DeploymentSpec, book: PriceB
     if problems:
         raise InputError(problems)
     limits = Limits(capacity, scaling, spare=demand.defaults.latency_sensitive and merged.nodes.autoscaled)
-    site = Site(deployment.cloud.region, deployment.cloud.zones, deployment.cloud.kubernetes_version)
+    site = Site(deployment.cloud.region, deployment.cloud.zones, deployment.cloud.kubernetes_version, deployment.tenant if deployment.isolation.dedicated else None)
     return Prepared(
         name, merged, model, task, settings, demand, engine, degrees, tiers, instances, market, limits, site,
         deployment.gateway.streaming and task == "generate", (*settings.notes, *notes),

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from inferform import labels
 from inferform.engines import dynamo, find_engine
 from inferform.plan import DeploymentPlan
-from inferform.plan_serving import TRIM_CPU_MILLIS, TRIM_MEMORY_BYTES
-from inferform.quantities import GIB, kubernetes_bytes
-from inferform.render import naming, weights
-from inferform.render.pods import EFA_RESOURCE, GPU_RESOURCE, resources
-from inferform.render.router import CPU_MILLIS, MEMORY_BYTES, METRICS_PORT, REPLICAS, SURGE, has_graph, has_router
+from inferform.render import naming, priorities, quotas
+from inferform.render.router import METRICS_PORT, has_graph, has_router
 from inferform.render.templating import fill
 
 # The agent that gives pods their AWS credentials (EKS Pod Identity), and the instance metadata that they must not reach.
 POD_IDENTITY, INSTANCE_METADATA = "169.254.170.23/32", "169.254.169.254/32"
-_IMPORT_CPU_MILLIS, _IMPORT_MEMORY_BYTES = 2000, 4 * GIB
 
 
 def render_isolation(plan: DeploymentPlan) -> dict[str, str]:
@@ -25,8 +20,8 @@ def render_isolation(plan: DeploymentPlan) -> dict[str, str]:
     common = {"namespace": plan.namespace, "labels": naming.deployment_labels(plan)}
     return {
         "network-policies.yaml": fill("isolation/network-policies.yaml.j2", {**common, "policies": network_policies(plan)}),
-        "resource-quota.yaml": fill("isolation/resource-quota.yaml.j2", {**common, "hard": quota(plan)}),
-        "limit-range.yaml": fill("isolation/limit-range.yaml.j2", common),
+        "resource-quota.yaml": fill("isolation/resource-quota.yaml.j2", {**common, "hard": quotas.quota(plan), "foreign": priorities.foreign(plan)}),
+        "limit-range.yaml": fill("isolation/limit-range.yaml.j2", {**common, "most": quotas.most(plan), "volume": quotas.largest_volume(plan)}),
     }
 
 
@@ -108,34 +103,3 @@ def network_policies(plan: DeploymentPlan) -> list[dict[str, Any]]:
 
 def _namespace(name: str) -> dict[str, Any]:
     return {"matchLabels": {"kubernetes.io/metadata.name": name}}
-
-
-def quota(plan: DeploymentPlan) -> dict[str, Any]:
-    """What the namespace may take: every pool at its largest with its surge, and the imports; nothing that opens it to the outside."""
-    cpu = memory = pods = 0
-    devices: dict[str, int] = {}
-    for _, _, _, pool in plan.pool_items():
-        surge = pool.lifecycle.max_surge if pool.lifecycle.strategy == "RollingUpdate" else 0
-        count = (max(pool.replicas.max, pool.scaling.max) + surge) * pool.pod.pods_per_replica
-        pods += count
-        cpu += count * pool.pod.cpu_millis
-        memory += count * pool.pod.memory_bytes
-        if pool.pod.kv_tiers and pool.pod.kv_tiers.trimmed:
-            cpu, memory = cpu + count * TRIM_CPU_MILLIS, memory + count * TRIM_MEMORY_BYTES
-        for key, value in resources(pool)["limits"].items():
-            if key in (GPU_RESOURCE, EFA_RESOURCE):
-                devices[key] = devices.get(key, 0) + count * value
-    routers = sum(REPLICAS + SURGE for model in plan.models.values() if has_router(model) or has_graph(model))
-    pods, cpu, memory = pods + routers, cpu + routers * CPU_MILLIS, memory + routers * MEMORY_BYTES
-    imports = sum(1 for model in plan.models.values() if weights.is_on_hub(model))
-    return {
-        "persistentvolumeclaims": str(len(plan.pool_items())),
-        "limits.memory": kubernetes_bytes(memory + imports * _IMPORT_MEMORY_BYTES),
-        "pods": str(pods + imports),
-        "requests.cpu": str(math.ceil((cpu + imports * _IMPORT_CPU_MILLIS) / 1000)),
-        "requests.memory": kubernetes_bytes(memory + imports * _IMPORT_MEMORY_BYTES),
-        f"requests.{GPU_RESOURCE}": str(devices.get(GPU_RESOURCE, 0)),
-        **({f"requests.{EFA_RESOURCE}": str(devices[EFA_RESOURCE])} if EFA_RESOURCE in devices else {}),
-        "services.loadbalancers": "0",
-        "services.nodeports": "0",
-    }

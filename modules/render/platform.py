@@ -7,7 +7,7 @@ from typing import Any
 from inferform import labels
 from inferform.engines import find_engine
 from inferform.plan import DeploymentPlan, PoolPlan
-from inferform.render import images, naming, weights
+from inferform.render import images, naming, priorities, weights
 from inferform.render.pods import tolerations
 from inferform.render.templating import fill
 
@@ -31,10 +31,6 @@ COUNTERS: tuple[tuple[str, str, str], ...] = (
     ("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "gauge", "share of cycles the tensor cores are active"),
     ("DCGM_FI_PROF_DRAM_ACTIVE", "gauge", "share of cycles device memory moves data"),
 )
-PRIORITIES: tuple[tuple[str, int, str, str], ...] = (
-    ("inferform-serving", 100_000, "PreemptLowerPriority", "Models that people or agents wait for."),
-    ("inferform-batch", 1_000, "Never", "Work that may wait for a free GPU."),
-)
 
 
 def render_platform(plan: DeploymentPlan) -> dict[str, str]:
@@ -49,7 +45,7 @@ def render_platform(plan: DeploymentPlan) -> dict[str, str]:
         "namespace.yaml": fill("platform/namespace.yaml.j2", common),
         "priority-classes.yaml": fill(
             "platform/priority-classes.yaml.j2",
-            {**common, "classes": [{"name": n, "value": v, "preemption": p, "description": d} for n, v, p, d in PRIORITIES]},
+            {**common, "classes": [one._asdict() for one in priorities.CLASSES]},
         ),
         "model-cache.yaml": fill("platform/model-cache.yaml.j2", {**common, "caches": [_cache(w) for w in workloads]}),
     }

@@ -10,7 +10,7 @@ from inferform.engines import Engine, Place, PodVariable, dynamo, find_engine
 from inferform.plan import ModelPlan, PoolPlan
 from inferform.plan_serving import HOME_BYTES, TMP_BYTES
 from inferform.quantities import GIB, kubernetes_bytes
-from inferform.render import images, kv_tiers, naming, weights
+from inferform.render import images, kv_tiers, naming, priorities, weights
 from inferform.render.naming import Workload
 from inferform.render.podtext import environment, pod_text
 from inferform.render.quoting import block
@@ -29,14 +29,14 @@ EFA_HUGE_PAGES, HUGE_PAGE = 2560, 2 * 2**20
 
 
 def tolerations(pools: Iterable[PoolPlan]) -> list[dict[str, str]]:
-    """Tolerations of the pools' taints, one a key (FC-14); harmless where a CPU pool carries none."""
-    keys = sorted({pool.infrastructure.taint_key for pool in pools})
-    return [{"key": key, "operator": "Exists", "effect": labels.TAINT_EFFECT} for key in keys]
-
-
-def priority_class(model: ModelPlan) -> str:
-    """Batch work gives way to models that people or agents wait for."""
-    return "inferform-batch" if model.profile == "batch" else "inferform-serving"
+    """Tolerations of the pools' taints, one a key (FC-14), and of a tenant's by its name; harmless where a CPU pool carries none."""
+    nodes = [pool.infrastructure for pool in pools]
+    keys = sorted({node.taint_key for node in nodes})
+    tenants = sorted({node.tenant for node in nodes if node.tenant})
+    return [
+        *({"key": key, "operator": "Exists", "effect": labels.TAINT_EFFECT} for key in keys),
+        *({"key": labels.TENANT_LABEL, "operator": "Equal", "value": tenant, "effect": labels.TAINT_EFFECT} for tenant in tenants),
+    ]
 
 
 def resources(pool: PoolPlan) -> dict[str, Any]:
@@ -73,14 +73,19 @@ def _spread(workload: Workload) -> list[dict[str, Any]]:
 
 
 def _affinity(workload: Workload) -> dict[str, Any] | None:
-    """Prefill and decode in one zone where there is room: caches of whole prompts pass between them."""
-    if workload.pool.role == "aggregated":
-        return None
-    term = {
-        "labelSelector": {"matchLabels": {labels.MODEL_LABEL: workload.model_name, naming.COMPONENT: naming.ENGINE}},
-        "topologyKey": "topology.kubernetes.io/zone",
-    }
-    return {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}}
+    """A tenant's own nodes only; prefill and decode in one zone where there is room, since caches of whole prompts pass between them."""
+    found: dict[str, Any] = {}
+    tenant = workload.pool.infrastructure.tenant
+    if tenant:
+        own = {"matchExpressions": [{"key": labels.TENANT_LABEL, "operator": "In", "values": [tenant]}]}
+        found["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [own]}}
+    if workload.pool.role != "aggregated":
+        term = {
+            "labelSelector": {"matchLabels": {labels.MODEL_LABEL: workload.model_name, naming.COMPONENT: naming.ENGINE}},
+            "topologyKey": "topology.kubernetes.io/zone",
+        }
+        found["podAffinity"] = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}
+    return found or None
 
 
 def pod_view(workload: Workload, *, worker: bool = False) -> dict[str, Any]:
@@ -97,7 +102,7 @@ def pod_view(workload: Workload, *, worker: bool = False) -> dict[str, Any]:
     return {
         "labels": dict(sorted({**workload.labels, naming.COMPONENT: component}.items())),
         "service_account": labels.serving_account(name),
-        "priority_class": priority_class(model),
+        "priority_class": priorities.of_model(plan, model),
         "grace_s": life.grace_s,
         "user": engine.user_id,
         "group": engine.group_id,

@@ -14,7 +14,7 @@ from inferform import labels
 from inferform.engines import dynamo, find_engine
 from inferform.plan import DeploymentPlan, ModelPlan
 from inferform.quantities import GIB, kubernetes_bytes
-from inferform.render import images, naming
+from inferform.render import images, naming, priorities
 from inferform.render.podtext import environment
 
 REPLICAS, SURGE, CPU_MILLIS, MEMORY_BYTES = 2, 1, 1000, 2 * GIB
@@ -76,6 +76,7 @@ def router_view(plan: DeploymentPlan, name: str, model: ModelPlan) -> dict[str, 
             for key in ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
         ],
         "node_selector": {labels.ROLE_LABEL: labels.SYSTEM_ROLE},
+        "priority_class": priorities.of_model(plan, model),
         "image": images.VLLM_ROUTER,
         "user": _USER,
         "args": arguments(plan, name, model),

@@ -126,7 +126,7 @@ def test_caches_pass_between_the_models_own_pods_only() -> None:
     fixed = {"kind": "fixed"}
     plain = rendered.objects(split(prefill={"scaling": fixed}, decode={"scaling": fixed}))
     # 2 + 1 prefill, 8 + 1 decode, 2 + 1 routers, 1 import.
-    assert "16" == one(plain, "ResourceQuota")["spec"]["hard"]["pods"]
+    assert "16" == one(plain, "ResourceQuota", "capacity")["spec"]["hard"]["pods"]
 
 
 def test_each_role_keeps_its_share_of_the_other() -> None:
