@@ -19,6 +19,8 @@ GPU_LABEL = f"{PREFIX}/gpu"
 FABRIC_LABEL = f"{PREFIX}/fabric"
 # Value of ROLE_LABEL on nodes of the system pool (gateway, controllers, agents).
 SYSTEM_ROLE = "system"
+# Value of POOL_LABEL and ROLE_LABEL on nodes of quantization jobs.
+QUANTIZE_POOL = "quantize"
 
 TAINT_EFFECT = "NoSchedule"
 # The EKS API spells the same effect in its own way.

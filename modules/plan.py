@@ -13,6 +13,7 @@ from inferform.plan_isolation import IsolationPlan
 from inferform.plan_karpenter import KarpenterPlan
 from inferform.plan_nodes import Count, LoadPlan, NodesPlan, PurchasePart
 from inferform.plan_platform import CloudPlan, GatewayPlan, ModelStorePlan, ObservabilityPlan, QuotaNeed, StatePlan
+from inferform.plan_quantize import QuantizePlan
 from inferform.plan_scaling import LifecyclePlan, ScalingPlan
 from inferform.plan_schedule import SchedulePlan
 from inferform.plan_serving import KvTiersPlan
@@ -131,6 +132,7 @@ class ModelPlan(Part):
     pools: dict[str, PoolPlan]
     why: tuple[str, ...]
     rejected: tuple[Rejected, ...]
+    quantize: QuantizePlan | None = Field(None, description="The job that makes the checkpoint; None where it is loaded as published or found.")
     disaggregation: Literal["vllm-router", "dynamo"] | None = Field(
         None, description="What routes between prefill and decode pools; None for one kind of pool."
     )

@@ -16,6 +16,7 @@ from inferform.quantities import GIB, DurationS, SizeBytes
 from inferform.spec_isolation import Isolation
 from inferform.spec_nodes import Capacity, Hardware, NodePool
 from inferform.spec_platform import Cloud, Gateway, Observability, State
+from inferform.spec_quantize import Quantize
 from inferform.spec_scaling import Lifecycle, Scaling
 from inferform.spec_schedule import Schedule
 from inferform.spec_serving import KvTiers
@@ -155,6 +156,7 @@ class ModelSpec(Strict):
     engine_version: names.EngineVersion | None = Field(None, description="Engine version; the catalogue's default when left out.", examples=["0.33.0"])
     image: names.Image | None = Field(None, description="Container image with tag or digest; the engine's own when left out.")
     quantization: Quantization = Field(Quantization.AUTO, description="Weight precision; auto chooses by GPU, memory and price.")
+    quantize: Quantize | None = Field(None, description="Make the quantized checkpoint by a job, instead of finding one in the model store.")
     quality: Quality = Field(
         Quality.SMALL_LOSS,
         description="Floor for precisions that auto chooses: reference (as published), near_lossless (8 bits, about 99 % of the scores), small_loss (4 bits too).",
@@ -192,6 +194,8 @@ class ModelSpec(Strict):
             yield "max_num_batched_tokens", f"max_num_batched_tokens {budget} is below max_num_seqs {seqs}"
         if self.chunked_prefill is False and budget and length and budget < length:
             yield "max_num_batched_tokens", f"chunked_prefill is off, so max_num_batched_tokens {budget} must be at least max_model_len {length}"
+        if self.quantize is not None and self.quantization not in (Quantization.AUTO, self.quantize.method.value):
+            yield "quantization", f"quantization {self.quantization.value} contradicts quantize.method {self.quantize.method.value}; leave it out"
         if self.kv_tiers.cpu is not None and not self.prefix_caching:
             yield "kv_tiers", "blocks are kept for prompts that begin alike, which prefix_caching: false rules out"
         if any(arg.split("=")[0] in ("--api-key", "--hf-token") for arg in self.extra_args):

@@ -13,6 +13,7 @@ from inferform.planning.candidates import Option, find, option
 from inferform.planning.infeasible import nothing_fits
 from inferform.planning.pools import Pool, longest_output, plan_pool
 from inferform.planning.prepare import Prepared
+from inferform.planning.quantize import plan_quantize, quantize_warnings, summary
 from inferform.planning.reasons import rejected, why
 from inferform.planning.split import LEAST_REPLICAS, LEAST_SAVING, ROLES, best_split, hand_over_s, may_split
 from inferform.sizing.corrections import NOT_MEASURED
@@ -119,6 +120,10 @@ def plan_model(prepared: Prepared, variant: Variant, problems: list[Problem], wa
         point = pools[role].point
         lines += [prefix + line for line in why(prepared, opt, point, variant.others, tier=variant.tier)]
     lines += [note for pool in pools.values() for note in pool.notes]
+    quantize = plan_quantize(prepared, sorted({zone for pool in pools.values() for zone in pool.plan.infrastructure.zones}), problems)
+    if quantize is not None:
+        lines.append(summary(quantize))
+        warnings += quantize_warnings(prepared.name, quantize)
     if len(pools) > 1:
         lines.append(_apart(prepared, variant, pools))
     lines += _cheaper(prepared, variant)
@@ -136,6 +141,7 @@ def plan_model(prepared: Prepared, variant: Variant, problems: list[Problem], wa
         slo_tpot_p95_ms=None if demand.tpot_p95_s is None else round(demand.tpot_p95_s * 1e3, 3), load=main.load,
         pools={role: pool.plan for role, pool in pools.items()}, why=tuple(dict.fromkeys(lines)), rejected=rejected(first, variant.others, variant.dropped, variant.over_budget),
         disaggregation=spec.topology.runtime if isinstance(spec.topology, Disaggregation) else "vllm-router" if len(pools) > 1 else None,
+        quantize=quantize,
     )  # fmt: skip
 
 
@@ -199,7 +205,7 @@ def _warnings(prepared: Prepared, variant: Variant, pools: dict[str, Pool]) -> l
                 prepared.model, cut.gpu, weights=cut.weights, kv_cache=prepared.engine.kv_cache, engine=settings.engine.name, engine_version=settings.version
             )
             found += [f"{where}: {text}" for text in checked.warnings]
-        if cut.weights not in {"bf16", "fp16", prepared.published} and not prepared.online(cut.weights):
+        if cut.weights not in {"bf16", "fp16", prepared.published} and not prepared.online(cut.weights) and prepared.spec.quantize is None:
             found.append(
                 f"{where}: {prepared.source} is published in {prepared.published}; put a checkpoint quantized to {cut.weights} into the model store, or name one as source, "
                 "and check its quality on your prompts first"

@@ -74,6 +74,7 @@ class Prepared:
         """Whether the engine makes this precision itself while it loads the published checkpoint."""
         return (
             weights != self.published
+            and self.spec.quantize is None
             and weights not in {"bf16", "fp16"}
             and self.settings.engine.online_quantization(self.settings.version, weights) is not None
         )

@@ -8,7 +8,7 @@ from typing import Any
 from inferform.engines import Engine as ServingEngine
 from inferform.engines import find_engine
 from inferform.errors import InputError, Problem
-from inferform.spec import ModelSpec, Parallelism
+from inferform.spec import ModelSpec, Parallelism, Quantization
 
 # Key of `split_extra_args` -> field of the model's spec.
 _FIELDS = {
@@ -36,6 +36,9 @@ def settle(name: str, spec: ModelSpec, device: str) -> Settings:
     engine = find_engine(spec.engine.value, field=f"{field}.engine")
     version, image = engine.pin(spec.engine_version, spec.image, "cpu" if device == "cpu" else "gpu", field=field)
     owned, rest = engine.split_extra_args(spec.extra_args, version, field=f"{field}.extra_args")
+    if spec.quantize is not None:
+        # What the job makes is the precision to plan for.
+        spec = spec.model_copy(update={"quantization": Quantization(spec.quantize.method.value)})
     changes, notes = _merged(field, spec, owned)
     merged = ModelSpec.model_validate({**spec.model_dump(exclude_unset=False), **changes}) if changes else spec
     return Settings(merged, engine, version, image, rest, notes)

@@ -34,7 +34,8 @@ def network_policies(plan: DeploymentPlan) -> list[dict[str, Any]]:
     to_engine = [{"protocol": "TCP", "port": port} for port in ports]
     routed = [name for name, model in sorted(plan.models.items()) if has_router(model) or has_graph(model)]
     # Routers watch pods, for which they ask the cluster's API over TLS.
-    outside = [naming.ENGINE, naming.WORKER, naming.IMPORT, *([naming.ROUTER] if routed else [])]
+    made = [naming.QUANTIZE] if any(model.quantize for model in plan.models.values()) else []
+    outside = [naming.ENGINE, naming.WORKER, naming.IMPORT, *made, *([naming.ROUTER] if routed else [])]
     fetching = {"matchExpressions": [{"key": components, "operator": "In", "values": outside}]}
     answering = {"matchExpressions": [{"key": components, "operator": "In", "values": [naming.ENGINE, naming.ROUTER]}]} if routed else engines
     policies: list[dict[str, Any]] = [

@@ -15,7 +15,7 @@ SYSTEM_NAMESPACE = "inferform-system"
 MANAGER = "inferform"
 COMPONENT = "app.kubernetes.io/component"
 # The container that answers requests; workers of a group have a component of their own, so that nothing routes to them.
-ENGINE, WORKER, IMPORT = "engine", "engine-worker", "model-import"
+ENGINE, WORKER, IMPORT, QUANTIZE = "engine", "engine-worker", "model-import", "model-quantize"
 # Chooses a prefill and a decode engine for each request.
 ROUTER = "router"
 

@@ -34,6 +34,10 @@ def quota(plan: DeploymentPlan) -> dict[str, Any]:
     routers = sum(REPLICAS + SURGE for model in plan.models.values() if has_router(model) or has_graph(model))
     pods, cpu, memory = pods + routers, cpu + routers * CPU_MILLIS, memory + routers * MEMORY_BYTES
     imports = sum(1 for model in plan.models.values() if weights.is_on_hub(model))
+    jobs = [model.quantize for model in plan.models.values() if model.quantize]
+    # Steps of a job run one after the other, so the largest is what it takes.
+    pods, cpu, memory = pods + len(jobs), cpu + sum(job.cpu_millis for job in jobs), memory + sum(job.memory_bytes for job in jobs)
+    devices[GPU_RESOURCE] += len(jobs)
     return {
         "persistentvolumeclaims": str(len(plan.pool_items())),
         "limits.memory": kubernetes_bytes(memory + imports * _IMPORT_MEMORY_BYTES),
@@ -52,7 +56,18 @@ def most(plan: DeploymentPlan) -> dict[str, Any]:
 
     Devices have no such limit: a LimitRange with one refuses every container that names none, and the quota counts them.
     """
-    return {"memory": kubernetes_bytes(max([_IMPORT_MEMORY_BYTES, MEMORY_BYTES, *(pool.pod.memory_bytes for _, _, _, pool in plan.pool_items())]))}
+    return {
+        "memory": kubernetes_bytes(
+            max(
+                [
+                    _IMPORT_MEMORY_BYTES,
+                    MEMORY_BYTES,
+                    *(pool.pod.memory_bytes for _, _, _, pool in plan.pool_items()),
+                    *(model.quantize.memory_bytes for model in plan.models.values() if model.quantize),
+                ]
+            )
+        )
+    }
 
 
 def largest_volume(plan: DeploymentPlan) -> str:

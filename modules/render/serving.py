@@ -8,7 +8,7 @@ from inferform import labels
 from inferform.engines import find_engine
 from inferform.plan import DeploymentPlan, ModelPlan, PoolPlan
 from inferform.quantities import kubernetes_bytes
-from inferform.render import images, kv_tiers, naming, weights
+from inferform.render import images, kv_tiers, naming, quantize, weights
 from inferform.render.graph import graph_view
 from inferform.render.naming import Workload
 from inferform.render.pods import CONFIG_FILE, cache_claim, config_name, config_text, pod_view
@@ -37,6 +37,13 @@ def render_serving(plan: DeploymentPlan) -> dict[str, str]:
             files[naming.file_name(name, "router")] = fill("serving/router.yaml.j2", {"router": router_view(plan, name, model)})
         if has_graph(model):
             files[naming.file_name(name, "graph")] = fill("serving/graph.yaml.j2", {"graph": graph_view(plan, name, model)})
+    quantized = {name: model.quantize for name, model in sorted(plan.models.items()) if model.quantize}
+    if quantized:
+        values = {"name": quantize.scripts_name(), "namespace": plan.namespace, "labels": naming.deployment_labels(plan), "scripts": quantize.scripts()}
+        files["quantize-scripts.yaml"] = fill("serving/model-scripts.yaml.j2", values)
+    for name, made in quantized.items():
+        job = quantize.job_view(plan, name, plan.models[name], made)
+        files[naming.file_name(name, "quantize")] = fill("serving/quantize-job.yaml.j2", {"job": job})
     for workload in naming.workloads(plan):
         files[naming.file_name(workload.model_name, workload.pool_name, "support")] = fill("serving/pool-support.yaml.j2", {"pool": support_view(workload)})
         if has_graph(workload.model):

@@ -33,6 +33,11 @@ def is_on_hub(model: ModelPlan) -> bool:
     return bool(_HUB_ID.fullmatch(model.source)) and not model.source.endswith(".json")
 
 
+def base_store(store: str) -> str:
+    """Where the original stands in the store of a model that is quantized by a job."""
+    return f"{store}/base"
+
+
 def scripts() -> dict[str, str]:
     """The scripts by file name."""
     return {"aws-config": source("scripts/aws-config.j2"), "import.sh": source("scripts/import.sh.j2"), "prefetch.sh": source("scripts/prefetch.sh.j2")}
@@ -75,7 +80,11 @@ def prefetch_environment(plan: DeploymentPlan, name: str) -> dict[str, str]:
 
 def import_view(plan: DeploymentPlan, name: str, model: ModelPlan) -> dict[str, Any]:
     """The import job of one model. Its name follows from what it imports, because a job cannot be changed."""
-    identity = (model.source, plan.model_store.bucket, scripts_name())
+    store = store_environment(plan, name)
+    if model.quantize:
+        # Pods load what the quantization job makes of it.
+        store["STORE"] = base_store(store["STORE"])
+    identity = (model.source, store["STORE"], scripts_name()) if model.quantize else (model.source, plan.model_store.bucket, scripts_name())
     # Files pass through one at a time; the largest shards that hubs hold are 50 GB, most are 5.
     scratch = min(60 * GIB, max(8 * GIB, math.ceil(model.load.weights_bytes / GIB) * GIB))
     return {
@@ -83,7 +92,7 @@ def import_view(plan: DeploymentPlan, name: str, model: ModelPlan) -> dict[str, 
         "namespace": plan.namespace,
         "labels": dict(sorted({**naming.model_labels(plan, name), naming.COMPONENT: naming.IMPORT}.items())),
         "service_account": labels.import_account(name),
-        "environment": {**store_environment(plan, name), "MODEL": model.source, "REVISION": "main", "WORK": "/work", "HOME": "/work"},
+        "environment": {**store, "MODEL": model.source, "REVISION": "main", "WORK": "/work", "HOME": "/work"},
         "token": model.hf_token_secret.model_dump() if model.hf_token_secret else None,
         "scratch": kubernetes_bytes(scratch),
         "scripts": scripts_name(),

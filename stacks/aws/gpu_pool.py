@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from inferform.labels import TAINT_EFFECT, TAINT_EFFECT_EKS
 from inferform.plan import DeploymentPlan
-from inferform.stacks.aws import iam, karpenter, scaling_group, termination
+from inferform.stacks.aws import iam, karpenter, quantize_nodes, scaling_group, termination
 from inferform.stacks.aws.account import Account, bounded, open_account
 from inferform.stacks.aws.cluster import NODE_POLICIES
 from inferform.stacks.aws.groups import Group, groups, image_parameter
@@ -51,6 +51,7 @@ def build(stack: Stack) -> None:
             made[group.key] = _managed(stack, group, template, place, rules).ref("id")
         elif own_role:
             made[group.key] = scaling_group.build(stack, group, template, subnets=place.subnets, offered=place.offered, depends_on=[*rules, own_role.entry])
+    quantize_nodes.build(stack)
     stack.output("groups", made)
     stack.output("termination_queue_url", queue.ref("url") if queue else "")
 

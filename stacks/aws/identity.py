@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inferform.labels import import_account, serving_account, store_prefix
+from inferform.plan_quantize import QuantizePlan
 from inferform.stacks.aws import addons, controllers, iam
 from inferform.stacks.aws.account import Account, open_account
 from inferform.stacks.resource import Stack
@@ -31,7 +32,7 @@ def build(stack: Stack) -> None:
     plan = stack.plan
     wanted = []
     for model in sorted(plan.models):
-        reads, writes = _read(stack, model), _write(stack, model)
+        reads, writes = _read(stack, model), _write(stack, model, plan.models[model].quantize)
         wanted.append(ServiceAccount(plan.namespace, serving_account(model), f"Reads the weights of {model}", "read-weights", reads))
         wanted.append(ServiceAccount(plan.namespace, import_account(model), f"Stores the weights of {model}", "write-weights", writes))
     wanted += _controllers(stack, account)
@@ -92,11 +93,13 @@ def _read(stack: Stack, model: str) -> Text:
     )
 
 
-def _write(stack: Stack, model: str) -> Text:
+def _write(stack: Stack, model: str, quantize: QuantizePlan | None) -> Text:
     bucket, key, prefix = stack.remote("model_store", "bucket_arn"), stack.remote("model_store", "key_arn"), store_prefix(model)
     return iam.document(
         iam.allow(["s3:AbortMultipartUpload", "s3:GetObject", "s3:ListMultipartUploadParts", "s3:PutObject"], [text(bucket, f"/{prefix}*")]),
         iam.allow(["s3:ListBucket"], [bucket], {"StringLike": {"s3:prefix": [f"{prefix}*"]}}),
         # A multipart upload reads back what it has written.
         iam.allow(["kms:Decrypt", "kms:GenerateDataKey"], [key]),
+        # Prompts that a quantization job calibrates on: that one object.
+        *([iam.allow(["s3:GetObject"], [f"arn:aws:s3:::{quantize.data_uri.removeprefix('s3://')}"])] if quantize and quantize.data_uri else []),
     )
