@@ -14,4 +14,4 @@ class TerminationPlan(Part):
     service_account: str
     queue: str = Field(description="Name of the SQS queue of lifecycle actions and spot notices.")
     tag: str = Field(description="Tag of the nodes that it looks after; another cluster's nodes have another.")
-    drain_s: int = Field(description="Longest drain of any pool, in seconds; scaling groups wait as long.")
+    drain_s: dict[str, int] = Field(description="By pool, as model-pool: the seconds that draining a node may take; its scaling group waits as long.")

@@ -89,7 +89,7 @@ def _plan(spec: DeploymentSpec, environment: str, prices: PriceBook) -> tuple[De
         model_store=ModelStorePlan(bucket=bucket_name("models", **identity)), quotas=quotas(models, system), protected=spec.protected,
         cost=cost_plan(spec, models, system, zones, prompt_shares=shares, book=prices), warnings=tuple(dict.fromkeys(warnings)),
         karpenter=karpenter_plan(f"{spec.name}-{environment}", (pool.infrastructure.kind for model in models.values() for pool in model.pools.values())),
-        termination=termination_plan(f"{spec.name}-{environment}", (pool for model in models.values() for pool in model.pools.values())),
+        termination=termination_plan(f"{spec.name}-{environment}", {f"{m}-{p}": pool for m, model in models.items() for p, pool in model.pools.items()}),
     )  # fmt: skip
     return plan, list(zip(prepared, chosen, strict=True))
 

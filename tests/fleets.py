@@ -115,8 +115,8 @@ def fleet(found: Iterable[tuple[Way, NodesPlan, tuple[PurchasePart, ...]]]) -> D
     data["cloud"] |= {"region": first.region, "zones": zones}
     data["models"] = {way.name: samples.model({"aggregated": _pool(way, nodes, parts)}) for way, nodes, parts in rows}
     made = DeploymentPlan.model_validate({**data, "termination": None})
-    prefix, pools = made.resource_prefix(), [pool for _, _, _, pool in made.pool_items()]
-    more = {"karpenter": karpenter_plan(prefix, (p.infrastructure.kind for p in pools)), "termination": termination_plan(prefix, pools)}
+    prefix, pools = made.resource_prefix(), {f"{model}-{name}": pool for model, _, name, pool in made.pool_items()}
+    more = {"karpenter": karpenter_plan(prefix, (p.infrastructure.kind for p in pools.values())), "termination": termination_plan(prefix, pools)}
     return made.model_copy(update=more)
 
 

@@ -346,7 +346,7 @@ def plan_data() -> dict[str, Any]:
             "service_account": "aws-node-termination-handler",
             "queue": "contract-qa-prod-node-termination",
             "tag": "aws-node-termination-handler/contract-qa-prod",
-            "drain_s": 180,
+            "drain_s": {"llama-8b-aggregated": 188},
         },
     }
 

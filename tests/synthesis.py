@@ -13,6 +13,7 @@ from typing import Any
 
 import samples
 from inferform.plan import DeploymentPlan
+from inferform.planning.termination import termination_plan
 from inferform.stacks.app import synthesize
 from inferform.stacks.cdk import Library
 
@@ -33,10 +34,12 @@ def sample_stacks() -> dict[str, Json]:
 
 
 def changed(change: Callable[[Json], object]) -> DeploymentPlan:
-    """The sample plan after `change` was applied to its data."""
+    """The sample plan after `change` was applied to its data; who drains nodes follows from its pools."""
     data = samples.plan_data()
     change(data)
-    return DeploymentPlan.model_validate(data)
+    plan = DeploymentPlan.model_validate(data)
+    pools = {f"{model}-{name}": pool for model, _, name, pool in plan.pool_items()}
+    return plan.model_copy(update={"termination": termination_plan(plan.resource_prefix(), pools)})
 
 
 def one_pool(purchase: list[Json] | None = None, *, instance_type: str = "p5.48xlarge", **infrastructure: Any) -> DeploymentPlan:
@@ -47,8 +50,6 @@ def one_pool(purchase: list[Json] | None = None, *, instance_type: str = "p5.48x
         if purchase is not None:
             pool["purchase"] = purchase
         data["models"] = {"m": samples.model({"aggregated": pool})}
-        if infrastructure.get("kind") != "self_managed":
-            data["termination"] = None
 
     return changed(change)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from inferform.plan import PoolPlan
 from inferform.plan_termination import TerminationPlan
@@ -15,12 +15,13 @@ _MARGIN_S = 60
 _LONGEST_S = 7200
 
 
-def termination_plan(prefix: str, pools: Iterable[PoolPlan]) -> TerminationPlan | None:
-    """The controller of a deployment; None where no pool is a self-managed group. `prefix` begins every name of the deployment."""
-    grace = [pool.lifecycle.grace_s for pool in pools if pool.infrastructure.kind == "self_managed"]
-    if not grace:
+def termination_plan(prefix: str, pools: Mapping[str, PoolPlan]) -> TerminationPlan | None:
+    """The controller of a deployment; None where no pool is a self-managed group. `prefix` begins every name of the deployment; pools by model-pool."""
+    # Each group waits for its own pool, so that no pool changes another's group (FC-38).
+    drain_s = {key: min(pool.lifecycle.grace_s + _MARGIN_S, _LONGEST_S) for key, pool in sorted(pools.items()) if pool.infrastructure.kind == "self_managed"}
+    if not drain_s:
         return None
     return TerminationPlan(
         chart_version=CHART_VERSION, namespace="kube-system", service_account="aws-node-termination-handler", queue=f"{prefix}-node-termination",
-        tag=f"aws-node-termination-handler/{prefix}", drain_s=min(max(grace) + _MARGIN_S, _LONGEST_S),
+        tag=f"aws-node-termination-handler/{prefix}", drain_s=drain_s,
     )  # fmt: skip

@@ -35,7 +35,7 @@ def _termination(plan: DeploymentPlan) -> dict[str, str]:
         "version": handler.chart_version,
         "region": plan.cloud.region,
         "tag": handler.tag,
-        "drain_s": handler.drain_s,
+        "drain_s": max(handler.drain_s.values()),
         "service_account": handler.service_account,
         "node_selector": {labels.ROLE_LABEL: labels.SYSTEM_ROLE},
     }

@@ -47,7 +47,7 @@ def build(stack: Stack, account: Account, plan: TerminationPlan) -> Handle:
 
 
 def hook(stack: Stack, group: Group, scaling_group: Ref, plan: TerminationPlan) -> None:
-    """Hold instances of the scaling group that are to end until they are drained, or the longest drain is over."""
+    """Hold instances of the scaling group that are to end until they are drained, or the time for it is over."""
     stack.resource(
         "aws_autoscaling_lifecycle_hook",
         f"{group.key}-drain",
@@ -55,7 +55,7 @@ def hook(stack: Stack, group: Group, scaling_group: Ref, plan: TerminationPlan) 
             "name": "drain",
             "autoscaling_group_name": scaling_group,
             "lifecycle_transition": "autoscaling:EC2_INSTANCE_TERMINATING",
-            "heartbeat_timeout": plan.drain_s,
+            "heartbeat_timeout": plan.drain_s[f"{group.model}-{group.pool_name}"],
             "default_result": "CONTINUE",
         },
     )

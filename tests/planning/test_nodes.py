@@ -138,7 +138,7 @@ def test_fc12_efa_on_a_type_without_it_is_refused() -> None:
     assert "models.m.nodes.efa: g6e.xlarge has no Elastic Fabric Adapter" in text
 
 
-def test_a_mixed_purchase_needs_a_self_managed_group() -> None:
+def test_fc11_a_mixed_purchase_needs_a_self_managed_group() -> None:
     """FC-11: on demand and spot in one group is self-managed; asking for a managed group is refused."""
     mixed = {"purchase": [{"kind": "on_demand", "min_nodes": 1, "max_nodes": 1}, {"kind": "spot"}]}
     jobs = model(workload={"profile": "batch", "peak_rps": 40}, slo={"ttft_p95": None, "tpot_p95": None})

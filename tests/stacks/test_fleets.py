@@ -14,6 +14,8 @@ import golden
 import jsonschema
 import pytest
 from fleets import FAMILIES, PURCHASES, Way, efa_interfaces, fleet, planned, ways
+from inferform.plan import DeploymentPlan
+from inferform.render import render
 from inferform.stacks.app import synthesize
 from rendered import NO_REFERENCE, REFERENCE, objects
 from synthesis import stacks_of
@@ -71,6 +73,25 @@ def test_each_way_is_built_or_refused_for_the_right_reason(family: str) -> None:
         elif way.kind == "self_managed":
             _check_self_managed(way, stack["resource"])
     _check_karpenter([way for way, _, _ in legal if way.kind == "karpenter"], objects(plan))
+
+
+def test_fc38_one_pool_of_three_goes_and_the_others_stay() -> None:
+    """A managed group, a scaling group and a pool of Karpenter: whichever goes, resources and objects of the other two are the same bytes."""
+    three = [Way("g6", "managed", "on-demand", efa=False), Way("g6", "self_managed", "od-spot", efa=False), Way("g6", "karpenter", "od-spot", efa=False)]
+    rows = [(way, *found) for way in three if not isinstance(found := planned(way), list)]
+    assert 3 == len(rows)
+
+    def of(way: Way, source: DeploymentPlan) -> str:
+        resources = stacks_of(source)["nodes"]["resource"]
+        own = {kind: {name: body for name, body in named.items() if name.startswith(way.name)} for kind, named in resources.items()}
+        files = {path: text for path, text in render(source).items() if f"/{way.name}" in path}
+        return json.dumps([{kind: named for kind, named in own.items() if named}, files])
+
+    whole = fleet(rows)
+    for gone in three:
+        less = fleet(row for row in rows if row[0] != gone)
+        for way in three:
+            assert (way == gone) == (of(way, whole) != of(way, less)), (way.name, gone.name)
 
 
 def _template(way: Way, resources: Json) -> Json:

@@ -40,6 +40,8 @@ def test_the_longest_names_stay_within_every_limit() -> None:
         "aws_placement_group": ("name", 255),
         "aws_security_group": ("name", 255),
         "aws_iam_instance_profile": ("name", 128),
+        "aws_sqs_queue": ("name", 80),
+        "aws_cloudwatch_event_rule": ("name", 64),
     }
     for kind, (attribute, limit) in limits.items():
         names = [r[attribute] for s in stacks.values() for r in s["resource"].get(kind, {}).values()]

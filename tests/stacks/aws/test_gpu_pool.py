@@ -291,7 +291,7 @@ def test_nodes_hide_their_credentials_and_encrypt_their_disks() -> None:
         assert {"volume_size": 100, "volume_type": "gp3", "encrypted": "true", "delete_on_termination": "true"} == volume["ebs"]
 
 
-def test_a_managed_group_with_spot_overflow_is_refused() -> None:
+def test_fc11_a_managed_group_with_spot_overflow_is_refused() -> None:
     """On-demand base and spot in one EKS managed group is an error that names self_managed as the way (FC-11)."""
     with pytest.raises(InputError, match="legal: self_managed") as caught:
         stacks_of(one_pool([part("on_demand"), part("spot", (0, 1, 4))]))

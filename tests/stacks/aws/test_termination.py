@@ -9,7 +9,7 @@ from typing import Any
 from inferform.plan_termination import TerminationPlan
 from inferform.planning.termination import termination_plan
 from samples import sample_plan
-from synthesis import one_pool, sample_stacks
+from synthesis import sample_stacks
 
 Json = dict[str, Any]
 
@@ -24,7 +24,7 @@ def test_every_scaling_group_drains_before_it_ends_a_node() -> None:
     hooks = {h["autoscaling_group_name"]: h for h in found["aws_autoscaling_lifecycle_hook"].values()}
     assert [f"${{aws_autoscaling_group.{name}.name}}" for name in found["aws_autoscaling_group"]] == list(hooks)
     (hook,) = hooks.values()
-    assert ("autoscaling:EC2_INSTANCE_TERMINATING", "CONTINUE", 180) == tuple(hook[k] for k in ("lifecycle_transition", "default_result", "heartbeat_timeout"))
+    assert ("autoscaling:EC2_INSTANCE_TERMINATING", "CONTINUE", 188) == tuple(hook[k] for k in ("lifecycle_transition", "default_result", "heartbeat_timeout"))
 
 
 def test_every_hook_has_who_completes_it() -> None:
@@ -41,14 +41,14 @@ def test_every_hook_has_who_completes_it() -> None:
     assert "aws-node-termination-handler/contract-qa-prod" in tags
 
 
-def test_the_longest_drain_of_any_pool_counts() -> None:
-    """A minute beyond the longest grace period of a self-managed pool, at most what a hook waits; none without such pools."""
-    pools = [pool for _, _, _, pool in sample_plan().pool_items()]
+def test_each_group_waits_for_its_own_pool() -> None:
+    """A minute beyond the pool's grace period, at most what a hook waits; pools of other kinds need no hook."""
+    pools = {f"{model}-{name}": pool for model, _, name, pool in sample_plan().pool_items()}
     found = termination_plan("a-b", pools)
     assert isinstance(found, TerminationPlan)
-    assert max(p.lifecycle.grace_s for p in pools if p.infrastructure.kind == "self_managed") + 60 == found.drain_s
-    slow = [p.model_copy(update={"lifecycle": p.lifecycle.model_copy(update={"grace_s": 9000})}) for p in pools]
+    assert {"llama-8b-aggregated": pools["llama-8b-aggregated"].lifecycle.grace_s + 60} == found.drain_s
+    slow = {key: p.model_copy(update={"lifecycle": p.lifecycle.model_copy(update={"grace_s": 9000})}) for key, p in pools.items()}
     capped = termination_plan("a-b", slow)
     assert capped is not None
-    assert 7200 == capped.drain_s
-    assert termination_plan("a-b", [pool for _, _, _, pool in one_pool().pool_items()]) is None
+    assert {7200} == set(capped.drain_s.values())
+    assert termination_plan("a-b", {"m-aggregated": pools["llama-70b-aggregated"]}) is None
