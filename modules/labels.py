@@ -13,6 +13,8 @@ ROLE_LABEL = f"{PREFIX}/role"
 ACCELERATOR_LABEL = f"{PREFIX}/accelerator"
 NODE_OS_LABEL = f"{PREFIX}/os"
 EFA_LABEL = f"{PREFIX}/efa"
+# How the node's GPUs are divided, where they are: "mig-3g.40gb", "time-slicing-4".
+SHARING_LABEL = f"{PREFIX}/gpu-sharing"
 # What the catalogue calls the GPU, such as H100 or L40S; GPU feature discovery writes a longer name under a label of its own.
 GPU_LABEL = f"{PREFIX}/gpu"
 # Nodes with one value stand close to each other: they share a placement group, a capacity block or a reservation.
@@ -33,7 +35,9 @@ def node_taints(*, gpu_taint: str | None, tenant: str | None) -> dict[str, str]:
     return {**({gpu_taint: TAINT_VALUE} if gpu_taint else {}), **({TENANT_LABEL: tenant} if tenant else {})}
 
 
-def node_labels(*, model: str, pool: str, role: str, os: str, gpu: str | None, efa: bool, fabric: str | None, tenant: str | None = None) -> dict[str, str]:
+def node_labels(
+    *, model: str, pool: str, role: str, os: str, gpu: str | None, efa: bool, fabric: str | None, tenant: str | None = None, sharing: str | None = None
+) -> dict[str, str]:
     """Labels of every node of one pool; pods of the pool select on MODEL_LABEL and POOL_LABEL.
 
     Where a node stands (zone, network layers, capacity block) the cloud's own labels tell; `fabric` is what it shares with its neighbours.
@@ -47,11 +51,13 @@ def node_labels(*, model: str, pool: str, role: str, os: str, gpu: str | None, e
         ROLE_LABEL: role,
     }
     if gpu:
-        found[GPU_LABEL] = gpu.replace(" ", "-")
+        found[GPU_LABEL] = gpu.partition("/")[0].replace(" ", "-")
     if fabric:
         found[FABRIC_LABEL] = fabric
     if tenant:
         found[TENANT_LABEL] = tenant
+    if sharing:
+        found[SHARING_LABEL] = sharing
     return dict(sorted(found.items()))
 
 

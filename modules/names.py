@@ -44,6 +44,7 @@ TaintKey = Annotated[
 ]
 FileSystemId = Annotated[str, _text(r"^fs-[0-9a-f]{8,17}$", "a file system id such as fs-0123456789abcdef0")]
 MountName = Annotated[str, _text(r"^[a-z0-9]{1,8}$", "the mount name of a Lustre file system, such as 45z7xbmv", 8)]
+MigProfile = Annotated[str, _text(r"^[1-7]g\.[0-9]{1,3}gb$", "a MIG profile such as 3g.40gb", 12)]
 ReservationId = Annotated[str, _text(r"^cr-[0-9a-f]{8,17}$", "a capacity reservation id such as cr-0123456789abcdef0")]
 UtcTime = Annotated[str, _text(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?Z$", "a time in UTC such as 2026-12-24T11:30:00Z")]
 ClockTime = Annotated[str, _text(r"^([01][0-9]|2[0-3]):[0-5][0-9]$", 'a time of day in quotes, such as "07:30"', 5)]

@@ -161,6 +161,7 @@ class DeploymentPlan(Part):
     isolation: IsolationPlan = Field(IsolationPlan(), description="How far its tenant is kept from others.")
     karpenter: KarpenterPlan | None = Field(None, description="The controller of the pools whose nodes Karpenter starts; None without any.")
     termination: TerminationPlan | None = Field(None, description="Who drains nodes of self-managed groups; None without any.")
+
     def pool_items(self) -> list[tuple[str, ModelPlan, str, PoolPlan]]:
         """(model name, model, pool name, pool) in name order."""
         return [(m, model, p, model.pools[p]) for m, model in sorted(self.models.items()) for p in sorted(model.pools)]

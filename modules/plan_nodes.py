@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from inferform.plan_cost import Part
+from inferform.plan_isolation import SharingPlan
 from pydantic import Field
 
 # FC-14: one taint, used by node groups, daemonsets and serving pods alike.
@@ -98,6 +99,7 @@ class NodesPlan(Part):
     max_pods: int
     taint_key: str = GPU_TAINT_KEY
     tenant: str | None = Field(None, description="The tenant whose pods alone run on these nodes; None for nodes that any pod may use.")
+    sharing: SharingPlan | None = Field(None, description="How GPUs are divided, `gpus_per_node` then counts parts; None for whole ones.")
     quota_family: Literal["P", "G and VT", "Standard"]
     quota_vcpus: int = Field(description="vCPUs that the quota must allow at the maximum node count.")
     placement_group_name: str | None = Field(None, description="The user's own placement group; None where ours is made.")

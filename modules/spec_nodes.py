@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from inferform import names
 from inferform.names import Strict
 from inferform.quantities import GIB, SizeBytes
+from inferform.spec_isolation import GpuSharing
 from pydantic import Field
 
 
@@ -26,6 +27,7 @@ class Hardware(Strict):
     device: Literal["auto", "gpu", "cpu"] = Field("auto", description="cpu is for embedding models.")
     gpus: names.GpuNames = Field((), description="GPU names to choose from; empty means all.", examples=[["H100", "L40S"]])
     instance_types: names.InstanceTypes = Field((), description="Instance types to choose from; empty means all.", examples=[["p5.48xlarge"]])
+    sharing: GpuSharing | None = Field(None, description="Run several replicas on one GPU; a whole GPU or more for each when left out.")
 
 
 class NodePool(Strict):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
+from inferform.catalog.slices import part_of
 from inferform.catalog.tables import number, rows, scaled, whole
 from inferform.catalog.types import Gpu
 from inferform.errors import InputError, Nearest, Problem
@@ -106,6 +107,9 @@ def find_gpu(name: str) -> Gpu:
     table = _table()
     if name in table:
         return table[name]
+    card, _, part = name.rpartition("/")
+    if card in table:
+        return part_of(table[card], part)
     asked = _tokens(name)
     if asked in _preferred() and not re.search(_STRANGE, name):
         return table[_preferred()[asked]]

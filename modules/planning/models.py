@@ -15,6 +15,7 @@ from inferform.planning.pools import Pool, longest_output, plan_pool
 from inferform.planning.prepare import Prepared
 from inferform.planning.quantize import plan_quantize, quantize_warnings, summary
 from inferform.planning.reasons import rejected, why
+from inferform.planning.sharing import sharing_warning
 from inferform.planning.split import LEAST_REPLICAS, LEAST_SAVING, ROLES, best_split, hand_over_s, may_split
 from inferform.sizing.corrections import NOT_MEASURED
 from inferform.sizing.layouts import prompt_share
@@ -235,6 +236,9 @@ def _warnings(prepared: Prepared, variant: Variant, pools: dict[str, Pool]) -> l
 
 def _robustness(prepared: Prepared, where: str, pool: PoolPlan) -> list[str]:
     found = []
+    turns = sharing_warning(pool.infrastructure.sharing)
+    if turns:
+        found.append(f"{where}: {turns}")
     if prepared.demand.defaults.latency_sensitive and pool.replicas.steady == 1:
         found.append(f"{where}: one replica carries all traffic, so losing its node interrupts service; capacity.warm_standby: 1 keeps a second one loaded")
     if pool.lifecycle.rollout_interrupts:

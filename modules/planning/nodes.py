@@ -9,8 +9,10 @@ from typing import Literal, cast
 from inferform.catalog.instances import cpu_instances, efa_layout, find_instance, gpu_instances, offered_regions, offering_known, quota_family, zones
 from inferform.catalog.types import Instance
 from inferform.errors import Problem
+from inferform.plan_isolation import SharingPlan
 from inferform.plan_nodes import Count, EfaPlan, NodesPlan, PurchasePart
 from inferform.planning.karpenter import claims, karpenter_problems, release
+from inferform.planning.sharing import node_problems
 from inferform.planning.warm_pool import warm_pool, warm_pool_problems
 from inferform.spec_nodes import Capacity, NodePool
 
@@ -94,7 +96,7 @@ def pool_zones(spec: NodePool, site: Site, instance: Instance, purchase: tuple[P
 
 def plan_nodes(
     field: str, spec: NodePool, site: Site, instance: Instance, purchase: tuple[PurchasePart, ...], *, nodes: Count, nodes_per_replica: int, buying: Buying,
-    problems: list[Problem],
+    problems: list[Problem], sharing: SharingPlan | None = None,
 ) -> NodesPlan:  # fmt: skip
     """The pool's nodes, with everything that is wrong with them in `problems`."""
     reserved = [p for p in purchase if p.kind in {"reserved", "capacity_block"} and p.reservation_id]
@@ -109,6 +111,8 @@ def plan_nodes(
         efa = efa and efa.model_copy(update={"interface_type_first": "interface"})
     if buying.capacity.warm_pool:
         problems += warm_pool_problems(f"{buying.field}.warm_pool", buying.capacity.warm_pool, spec, kind=kind, instance=instance, purchase=purchase)
+    if sharing:
+        problems += node_problems(field, kind, spec.os)
     disks = instance.local_nvme_count
     dearest = max(find_instance(name).vcpus for part in purchase for name in part.instance_types)
     pods = spec.max_pods or min(instance.max_pods or _LARGE_PODS, _SMALL_PODS if instance.vcpus < _SMALL_VCPUS else _LARGE_PODS)
@@ -125,7 +129,7 @@ def plan_nodes(
         kind=kind, os=spec.os, ami_id=spec.ami_id, ami_type=_ami_type(field, spec, site, instance, problems), autoscaled=spec.autoscaled, zones=chosen,
         coupled=coupled, placement_group=placement, efa=efa, vcpus=instance.vcpus, memory_bytes=instance.memory_bytes, gpus_per_node=instance.gpu_count if instance.gpu else 0,
         local_nvme_count=disks, local_nvme_bytes=instance.local_nvme_bytes, root_volume_bytes=spec.root_size,
-        ephemeral_storage_bytes=instance.local_nvme_bytes if disks else spec.root_size, max_pods=pods, taint_key=spec.taint_key, tenant=site.tenant,
+        ephemeral_storage_bytes=instance.local_nvme_bytes if disks else spec.root_size, max_pods=pods, taint_key=spec.taint_key, tenant=site.tenant, sharing=sharing,
         quota_family=cast(Literal["P", "G and VT", "Standard"], quota_family(instance.name)), quota_vcpus=nodes.max * dearest,
         placement_group_name=spec.placement_group if placement else None,
         ami_release=release(spec) if kind == "karpenter" else _release(field, spec, kind, problems), updates=_updates(field, spec, kind, problems),

@@ -16,6 +16,7 @@ from inferform.planning.pod import plan_pod
 from inferform.planning.prepare import Prepared
 from inferform.planning.scaling import plan_scaling
 from inferform.planning.schedule import plan_schedule
+from inferform.planning.sharing import sharing_plan, utilization
 from inferform.sizing.layouts import planned
 from inferform.sizing.queueing import Latency, Point
 from inferform.sizing.workload import Demand
@@ -41,7 +42,8 @@ def plan_pool(prepared: Prepared, demand: Demand, option: Option, role: str, *, 
     nodes = Count(**{k: sum(getattr(p.nodes, k) for p in option.parts) for k in ("min", "steady", "max")})
     infrastructure = plan_nodes(
         f"{prepared.field}.nodes", prepared.spec.nodes, prepared.site, instance, option.parts, nodes=nodes, nodes_per_replica=fleet.nodes_per_replica,
-        buying=Buying(f"{prepared.field}.capacity" if prepared.spec.capacity else "capacity", prepared.limits.capacity), problems=problems,
+        buying=Buying(f"{prepared.field}.capacity" if prepared.spec.capacity else "capacity", prepared.limits.capacity), sharing=sharing_plan(instance),
+        problems=problems,
     )  # fmt: skip
     downloaded = checkpoint_bytes(prepared.model, cut.weights, as_published=prepared.online(cut.weights))
     load = load_plan(prepared.model, instance, downloaded, nodes_per_replica=fleet.nodes_per_replica, enforce_eager=prepared.spec.enforce_eager)
@@ -74,7 +76,7 @@ def plan_pool(prepared: Prepared, demand: Demand, option: Option, role: str, *, 
         role=role, instance_type=instance.name, gpu=cut.gpu.name if instance.gpu else None, gpu_memory_bytes=fit.memory.device_memory_bytes if instance.gpu else 0,
         compute_capability=cut.gpu.compute_capability, nodes=nodes, replicas=counted.replicas, nodes_per_replica=fleet.nodes_per_replica,
         replicas_per_node=fleet.replicas_per_node, tp=cut.tp, pp=cut.pp, dp=choice.dp, ep=cut.ep, max_model_len=prepared.engine.max_model_len,
-        max_num_seqs=fit.max_num_seqs, max_num_batched_tokens=fit.max_num_batched_tokens, gpu_memory_utilization=prepared.engine.utilization,
+        max_num_seqs=fit.max_num_seqs, max_num_batched_tokens=fit.max_num_batched_tokens, gpu_memory_utilization=utilization(prepared.engine.utilization, infrastructure.sharing),
         kv_cache_tokens=fit.memory.kv_cache_tokens, ttft_ms=milliseconds(shown_ttft), tpot_ms=milliseconds(shown_tpot),
         requests_per_s=round(choice.rate, 4), output_tokens_per_s=round(choice.rate * demand.output.mean, 2), concurrency=round(best.concurrency * choice.dp, 2),
         memory=fit.memory, purchase=option.parts, infrastructure=infrastructure, lifecycle=lifecycle, scaling=scaling, pod=tiered.pod,

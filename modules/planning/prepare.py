@@ -15,6 +15,7 @@ from inferform.planning.fleet import Limits
 from inferform.planning.nodes import Site
 from inferform.planning.purchase import Market
 from inferform.planning.settings import Settings, settle
+from inferform.planning.sharing import shared
 from inferform.sizing.corrections import NO_RUNS, OwnRuns
 from inferform.sizing.layouts import Engine
 from inferform.sizing.memory import own_weights
@@ -126,11 +127,16 @@ def prepare(name: str, spec: ModelSpec, deployment: DeploymentSpec, book: PriceB
     market = Market(deployment.cloud.region, capacity, latency_sensitive=demand.defaults.latency_sensitive, book=book)
     problems += market.problems(f"{field}.capacity" if merged.capacity else "capacity")
     instances = _instances(merged, field, on_cpu=on_cpu, problems=problems)
+    if merged.hardware.sharing:
+        instances = shared(field, merged, settings.engine.name, instances, many_tenants=deployment.gateway.auth is not None, problems=problems)
+        degrees = Degrees(1, 1, 1, 1)
     tiers = _tiers(merged, model, settings, field, on_cpu=on_cpu, problems=problems)
     if problems:
         raise InputError(problems)
     limits = Limits(capacity, scaling, spare=demand.defaults.latency_sensitive and merged.nodes.autoscaled)
-    site = Site(deployment.cloud.region, deployment.cloud.zones, deployment.cloud.kubernetes_version, deployment.tenant if deployment.isolation.dedicated else None)
+    site = Site(
+        deployment.cloud.region, deployment.cloud.zones, deployment.cloud.kubernetes_version, deployment.tenant if deployment.isolation.dedicated else None
+    )
     return Prepared(
         name, merged, model, task, settings, demand, engine, degrees, tiers, instances, market, limits, site,
         deployment.gateway.streaming and task == "generate", (*settings.notes, *notes),

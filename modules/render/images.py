@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # NVIDIA/k8s-device-plugin and NVIDIA/dcgm-exporter releases, as NVIDIA's GPU operator pairs them.
 NVIDIA_DEVICE_PLUGIN = "nvcr.io/nvidia/k8s-device-plugin:v0.18.1"
+MIG_MANAGER = "nvcr.io/nvidia/cloud-native/k8s-mig-manager:v0.13.1"
 DCGM_EXPORTER = "nvcr.io/nvidia/k8s/dcgm-exporter:4.5.3-4.8.2-distroless"
 # The registry and tag that the plugin's own chart uses in every region.
 EFA_DEVICE_PLUGIN = "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin:v0.5.20"

@@ -103,6 +103,7 @@ def _labels(workload: Workload, claims: NodeClaims) -> dict[str, str]:
         efa=nodes.efa is not None,
         fabric=fabric,
         tenant=nodes.tenant,
+        sharing=nodes.sharing.label if nodes.sharing else None,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from inferform import labels
 from inferform.engines import find_engine
 from inferform.plan import DeploymentPlan, PoolPlan
-from inferform.render import images, naming, priorities, weights
+from inferform.render import gpu_sharing, images, naming, priorities, weights
 from inferform.render.pods import tolerations
 from inferform.render.templating import fill
 
@@ -38,7 +38,7 @@ def render_platform(plan: DeploymentPlan) -> dict[str, str]:
     workloads = naming.workloads(plan)
     gpu = [w.pool for w in workloads if w.pool.infrastructure.gpus_per_node]
     # Bottlerocket's NVIDIA images bring a device plugin of their own, and two of them would fight (FC-15).
-    plugin = [pool for pool in gpu if pool.infrastructure.os != "bottlerocket"]
+    plugin = [pool for pool in gpu if pool.infrastructure.os != "bottlerocket" and not pool.infrastructure.sharing]
     efa = [pool for pool in gpu if pool.infrastructure.efa]
     common = {"namespace": naming.SYSTEM_NAMESPACE, "labels": naming.deployment_labels(plan)}
     files = {
@@ -53,7 +53,13 @@ def render_platform(plan: DeploymentPlan) -> dict[str, str]:
         files["aws-load-balancer-controller-values.yaml"] = fill("platform/aws-load-balancer-controller-values.yaml.j2", {"values": _balancer_values(plan)})
     if plugin:
         agent = _agent(plan, "nvidia-device-plugin", images.NVIDIA_DEVICE_PLUGIN, plugin, {labels.NODE_OS_LABEL: sorted({p.infrastructure.os for p in plugin})})
+        if any(pool.infrastructure.sharing for pool in gpu):
+            # Nodes with divided GPUs have a plugin of their own (FC-15).
+            agent["expressions"].append({"key": labels.SHARING_LABEL, "operator": "DoesNotExist"})
         files["nvidia-device-plugin.yaml"] = fill("platform/nvidia-device-plugin.yaml.j2", {**common, "agent": agent})
+    sharing = gpu_sharing.sharing_agents(workloads)
+    if sharing:
+        files["gpu-sharing.yaml"] = sharing
     if gpu and plan.observability.enabled:
         counters = "\n".join(f"{name}, {kind}, {text}" for name, kind, text in COUNTERS) + "\n"
         agent = _agent(plan, "dcgm-exporter", images.DCGM_EXPORTER, gpu, {})

@@ -39,11 +39,17 @@ def tolerations(pools: Iterable[PoolPlan]) -> list[dict[str, str]]:
     ]
 
 
+def gpu_resource(pool: PoolPlan) -> str:
+    """What the pool's device plugin calls a GPU, or the part of one that a pod gets."""
+    sharing = pool.infrastructure.sharing
+    return sharing.resource if sharing else GPU_RESOURCE
+
+
 def resources(pool: PoolPlan) -> dict[str, Any]:
     """Requests and limits of the engine container. Memory and devices are guaranteed; CPU may burst, because throttling stalls the GPU."""
     fixed: dict[str, Any] = {"memory": kubernetes_bytes(pool.pod.memory_bytes)}
     if pool.pod.gpus:
-        fixed[GPU_RESOURCE] = pool.pod.gpus
+        fixed[gpu_resource(pool)] = pool.pod.gpus
     efa = pool.infrastructure.efa
     if efa:
         # Replicas that share a node share its interfaces.

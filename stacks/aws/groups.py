@@ -69,7 +69,7 @@ class Group:
         nodes = self.infrastructure
         return node_labels(
             model=self.model, pool=self.pool_name, role=self.pool.role, os=nodes.os, gpu=self.pool.gpu, efa=nodes.efa is not None, fabric=self.fabric,
-            tenant=nodes.tenant,
+            tenant=nodes.tenant, sharing=nodes.sharing.label if nodes.sharing else None,
         )
 
     @property

@@ -142,6 +142,9 @@ def _tags(stack: Stack, group: Group) -> dict[str, str]:
         template = "k8s.io/cluster-autoscaler/node-template"
         found |= {f"{template}/label/{key}": value for key, value in group.labels.items()}
         found |= {f"{template}/taint/{key}": f"{value}:{TAINT_EFFECT}" for key, value in group.taints.items()}
+        nodes = group.infrastructure
+        if nodes.sharing:
+            found[f"{template}/resources/{nodes.sharing.resource}"] = str(nodes.gpus_per_node)
     return found
 
 

@@ -38,7 +38,12 @@ fail contains {"address": subject.pod.at, "message": sprintf("%s has no memory l
 
 unknown := set()
 
-gpus(pod) := sum([to_number(container.resources.limits["nvidia.com/gpu"]) | some container in pod.spec.containers])
+# Whole GPUs, and parts of one by the name that the device plugin gives them.
+gpus(pod) := sum([to_number(amount) |
+	some container in pod.spec.containers
+	amount := container.resources.limits[name]
+	startswith(name, "nvidia.com/")
+])
 
 guaranteed(name) if name == "memory"
 
