@@ -103,3 +103,15 @@ def test_embeddings_on_gpu_stay_on_a_small_one() -> None:
     pool = made.models["bge"].pools["aggregated"]
     assert pool.gpu in {"L4", "A10G", "T4", "L40S"}
     assert 1 == pool.tp * pool.pp * pool.dp
+
+
+def test_the_platform_example_is_the_largest() -> None:
+    """Three pools of p5 nodes with 32 EFA interfaces each, two groups whose burst is spot, and a schedule for one of those."""
+    loaded = load_spec(EXAMPLES / "platform.yaml", "prod")
+    made = size(loaded.spec, loaded.environment)
+    pools = [pool for _, _, _, pool in made.pool_items()]
+    assert [32, 32, 32] == [pool.infrastructure.efa.interfaces for pool in pools if pool.infrastructure.efa]
+    mixed = [pool for pool in pools if any(part.kind == "spot" for part in pool.purchase)]
+    assert ["self_managed", "self_managed"] == [pool.infrastructure.kind for pool in mixed]
+    assert [False, True] == [pool.schedule is not None for pool in mixed]
+    assert made.termination is not None
