@@ -20,6 +20,10 @@ Json = dict[str, Any]
 # How terraform import names an object, from attributes of its plan.
 _IDENTITY = {
     "aws_autoscaling_group": "{name}",
+    "aws_autoscaling_lifecycle_hook": "{autoscaling_group_name}/{name}",
+    "aws_autoscaling_schedule": "{autoscaling_group_name}/{scheduled_action_name}",
+    "aws_cloudwatch_event_rule": "{name}",
+    "aws_cloudwatch_event_target": "{rule}/{target_id}",
     "aws_cloudwatch_log_group": "{name}",
     "aws_eks_access_entry": "{cluster_name}:{principal_arn}",
     "aws_eks_addon": "{cluster_name}:{addon_name}",
@@ -37,6 +41,7 @@ _IDENTITY = {
     "aws_s3_bucket_policy": "{bucket}",
     "aws_s3_bucket_public_access_block": "{bucket}",
     "aws_security_group_rule": "{security_group_id}_{type}_{protocol}_{from_port}_{to_port}_{source}",
+    "aws_sqs_queue_policy": "{queue_url}",
 }
 # Objects whose id the cloud chooses, though there is only one of its kind: the data source that finds it, and the id in it.
 _LOOK_UP: dict[str, tuple[str, Json, str]] = {
@@ -48,6 +53,7 @@ _LOOK_UP: dict[str, tuple[str, Json, str]] = {
         {"filter": [{"name": "group-name", "values": ["{name}"]}, {"name": "vpc-id", "values": ["{vpc_id}"]}]},
         "ids[0]",
     ),
+    "aws_sqs_queue": ("aws_sqs_queue", {"name": "{name}"}, "url"),
     "aws_subnet": ("aws_subnet", {"vpc_id": "{vpc_id}", "cidr_block": "{cidr_block}"}, "id"),
     "aws_vpc_endpoint": ("aws_vpc_endpoint", {"vpc_id": "{vpc_id}", "service_name": "{service_name}"}, "id"),
 }

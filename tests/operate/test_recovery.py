@@ -36,6 +36,9 @@ def planned(**resources: dict[str, Any]) -> dict[str, Any]:
         ("aws_iam_role", {"name": "r"}, "r"),
         ("aws_eks_node_group", {"cluster_name": "c", "node_group_name": "g"}, "c:g"),
         ("aws_s3_bucket", {"bucket": "b"}, "b"),
+        ("aws_autoscaling_lifecycle_hook", {"autoscaling_group_name": "g", "name": "drain"}, "g/drain"),
+        ("aws_autoscaling_schedule", {"autoscaling_group_name": "g", "scheduled_action_name": "at-0750-2"}, "g/at-0750-2"),
+        ("aws_cloudwatch_event_target", {"rule": "r", "target_id": "t"}, "r/t"),
         ("aws_route_table_association", {"subnet_id": "subnet-1", "route_table_id": "rtb-1"}, "subnet-1/rtb-1"),
         (
             "aws_security_group_rule",
