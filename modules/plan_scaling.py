@@ -46,3 +46,4 @@ class ScalingPlan(Part):
     scale_down_period_s: int
     fallback_failures: int
     fallback_replicas: int
+    standby: int = Field(0, description="Replicas kept loaded beyond what the load needs at any time.")

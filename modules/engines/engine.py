@@ -53,6 +53,9 @@ class Engine(Protocol):
     # Label of the series that holds the served name; empty where none can be relied on.
     model_label: str
 
+    # Why a replica cannot span nodes; empty where it can.
+    one_node: str
+
     @property
     def oldest_version(self) -> str:
         """The first release whose flags are known."""

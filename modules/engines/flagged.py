@@ -44,6 +44,7 @@ class Flagged(ABC):
     health_path = "/health"
     metrics_path = "/metrics"
     rank_series = True
+    one_node = ""
 
     @property
     def table(self) -> FlagTable:

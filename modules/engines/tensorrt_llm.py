@@ -83,6 +83,10 @@ class TensorRtLlm(Flagged):
     metrics_path = "/prometheus/metrics"
     # Its labels are model_name and engine_type, whatever the degrees (metrics collector, read 2026-12-01).
     rank_series = False
+    # NVIDIA's guide of multi-node workers: all nodes must be launched in one MPI world, by mpirun or srun (Dynamo documentation 1.0.2, read
+    # 2026-12-01). mpirun reaches other pods by ssh or by exec rights in the cluster; pods here have neither. Its other
+    # launcher (orchestrator_type: ray) needs a Ray cluster, which is not rendered.
+    one_node = "starts ranks on other nodes by MPI, which needs ssh or exec rights between pods, and pods here have neither"
     # What the label `model_name` holds changed between release candidates, so series are told apart by pod.
     model_label = ""
 
@@ -100,7 +104,7 @@ class TensorRtLlm(Flagged):
         """See Engine. Raises InputError for several nodes, embedding models and precisions that the checkpoint does not have."""
         if place.nodes > 1:
             raise refuse(
-                model, "engine", f"a replica on {place.nodes} nodes needs an MPI launcher, which is not rendered", value=self.name,
+                model, "engine", f"a replica on {place.nodes} nodes: TensorRT-LLM {self.one_node}", value=self.name,
                 fix="use vllm or sglang, or hardware of which one node holds the model",
             )  # fmt: skip
         if model.task == "embed":

@@ -147,6 +147,10 @@ def quotas(models: dict[str, ModelPlan], system: SystemPool) -> tuple[QuotaNeed,
                 types = part.instance_types
                 text = f"{part.nodes.max} x {types[0]} x {vcpus} vCPUs" if len(types) == 1 else f"{part.nodes.max} x up to {vcpus} vCPUs ({' or '.join(types)})"
                 needs.setdefault((pool.infrastructure.quota_family, market), []).append((part.nodes.max * vcpus, text))
+        if model.quantize is not None:
+            job = model.quantize
+            text = f"1 x {job.instance_type} x {job.vcpus} vCPUs (quantization)"
+            needs.setdefault((quota_family(job.instance_type), "on_demand"), []).append((job.vcpus, text))
     own = system.nodes.max * system.vcpus
     needs.setdefault((quota_family(system.instance_type), "on_demand"), []).append(
         (own, f"{system.nodes.max} x {system.instance_type} x {system.vcpus} vCPUs (system)")

@@ -226,6 +226,13 @@ def _warnings(prepared: Prepared, variant: Variant, pools: dict[str, Pool]) -> l
     if len({card.arch for card in cards.values()}) > 1:
         between = " and ".join(f"{role} on {card.name}" for role, card in sorted(cards.items()))
         found.append(f"{name}: {between} are of two generations, whose attention kernels may lay the cache out differently; try the hand-over before you buy")
+    slow = sorted({pool.plan.instance_type for pool in pools.values() if pool.plan.infrastructure.efa is None}) if len(pools) > 1 else []
+    if slow:
+        over_s = hand_over_s(prepared, variant.options["prefill"].choice, variant.options["decode"].choice)
+        found.append(
+            f"{name}: {' and '.join(slow)} here has no EFA, so NIXL hands caches over by TCP (UCX), {over_s * 1e3:.0f} ms for a long prompt when the network is free; "
+            "set nodes.efa: true where the type has it, with an image that holds libfabric"
+        )
     wanted = prepared.demand.prompt.p95 + prepared.demand.output.p95
     if prepared.engine.max_model_len < wanted:
         found.append(

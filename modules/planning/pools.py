@@ -60,7 +60,18 @@ def plan_pool(prepared: Prepared, demand: Demand, option: Option, role: str, *, 
         scaling_field, prepared.limits.scaling, replicas=counted.replicas, load=load, fit=fit, rate=choice.rate, demand=demand, prefix_caching=prepared.engine.prefix_caching,
         embed=prepared.task == "embed", problems=problems,
     )  # fmt: skip
+    if prepared.limits.capacity.warm_standby and scaling.kind != "fixed":
+        # The steady count holds the spare ones; what follows the load must leave them standing.
+        scaling = scaling.model_copy(update={"standby": prepared.limits.capacity.warm_standby})
     gpus = cut.tp * cut.pp * choice.dp // fleet.nodes_per_replica if instance.gpu else 0
+    engine = prepared.settings.engine
+    if fleet.nodes_per_replica > 1 and engine.one_node:
+        problems.append(
+            Problem(
+                f"a replica on {fleet.nodes_per_replica} x {instance.name}: {engine.name} {engine.one_node}", f"{prepared.field}.engine", value=engine.name,
+                fix="use vllm or sglang, or hardware of which one node holds the model",
+            )
+        )  # fmt: skip
     pod = plan_pod(
         prepared.field, prepared.spec, instance, gpus=gpus, pods_per_replica=fleet.nodes_per_replica, pods_per_node=fleet.replicas_per_node,
         max_pods=infrastructure.max_pods, weights_bytes=downloaded, ephemeral_bytes=infrastructure.ephemeral_storage_bytes, problems=problems,

@@ -19,7 +19,7 @@ _PODS = {"queue": "requests_waiting", "request_rate": "requests_per_second", "kv
 _EXTERNAL = {"queue_wait": "queue_wait_seconds", "ttft_p95": "ttft_p95_seconds"}
 # The series by which the adapter finds the pods of a metric, or whether an external one exists.
 _SERIES: dict[str, Signal] = {"queue": "queue", "request_rate": "running", "kv_use": "kv_use", "in_flight_tokens": "kv_use"}
-_RATIO = "replicas_by_ratio"
+_RATIO, _STANDBY = "replicas_by_ratio", "replicas_with_standby"
 
 
 def _name(workload: Workload, signal: str) -> str:
@@ -34,10 +34,12 @@ def _external_name(workload: Workload, what: str) -> str:
 
 
 def hpa_metrics(workload: Workload) -> list[dict[str, Any]]:
-    """A metric a signal, and the ratio for prefill and decode."""
+    """A metric a signal, the ratio for prefill and decode, and what stands by."""
     metrics = [_metric(workload, trigger) for trigger in workload.pool.scaling.triggers]
     if counterpart(workload):
         metrics.append(_external(workload, _RATIO, {"type": "AverageValue", "averageValue": "1"}))
+    if workload.pool.scaling.standby:
+        metrics.append(_external(workload, _STANDBY, {"type": "AverageValue", "averageValue": "1"}))
     return metrics
 
 
@@ -68,6 +70,9 @@ def adapter_rules(workloads: list[Workload]) -> dict[str, Any]:
         other = counterpart(workload)
         if other:
             external.append(_rule(workload, _RATIO, queries.ready_series(other), fewest(workload, other)))
+        if workload.pool.scaling.standby:
+            running = f"{queries.series(workload.model, 'running')}{queries.selector(workload)}"
+            external.append(_rule(workload, _STANDBY, running, queries.needed_and_standby(workload)))
     return {"default": False, "custom": [custom[k] for k in sorted(custom)], "external": sorted(external, key=lambda rule: str(rule["name"]["as"]))}
 
 

@@ -48,6 +48,13 @@ def ratio_trigger(workload: Workload) -> dict[str, Any] | None:
     return _prometheus(workload.plan, "ratio", "AverageValue", fewest(workload, other), "1") if other else None
 
 
+def standby_trigger(workload: Workload) -> dict[str, Any] | None:
+    """Keeps the spare replicas that the spec asks for beside those that the load needs; None without any, or where all may go."""
+    if not workload.pool.scaling.standby or to_zero(workload):
+        return None
+    return _prometheus(workload.plan, "standby", "AverageValue", queries.needed_and_standby(workload), "1")
+
+
 def cron_triggers(workload: Workload) -> list[dict[str, Any]]:
     """Replicas that stand ready for known traffic, a trigger a window; a window that asks for no more than is always there has none."""
     schedule, scaling = workload.pool.schedule, workload.pool.scaling

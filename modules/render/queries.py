@@ -11,6 +11,7 @@ import re
 from inferform.engines import Signal, find_engine
 from inferform.plan import DeploymentPlan, ModelPlan
 from inferform.render.naming import Workload
+from inferform.render.quantities import number
 
 # Requests of the last minutes; two scrapes of 15 s are the least a rate needs, and a shorter window follows noise.
 WINDOW = "2m"
@@ -93,6 +94,12 @@ def request_rate(workload: Workload) -> str:
     """Finished requests a second over the pool's pods; 0 while pods report but none has finished any yet, nothing when nobody reports."""
     # Some engines only have the counter once it has counted.
     return f"{counter_rate(workload, 'requests', window=WINDOW)} or 0 * {total(workload, 'running')}"
+
+
+def needed_and_standby(workload: Workload) -> str:
+    """Replicas that the finished requests a second need, and the spare ones that stand by beside them."""
+    pool = workload.pool
+    return f"({request_rate(workload)}) / {number(pool.requests_per_s)} + {pool.scaling.standby}"
 
 
 def ready_replicas(workload: Workload) -> str:

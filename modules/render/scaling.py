@@ -9,7 +9,7 @@ from inferform.plan_scaling import TriggerPlan
 from inferform.render import naming, queries
 from inferform.render.graph import adapter_name
 from inferform.render.hpa import adapter_rules, hpa_metrics
-from inferform.render.keda import cron_triggers, keda_trigger, ratio_trigger, wake_trigger, zero_cooldown_s
+from inferform.render.keda import cron_triggers, keda_trigger, ratio_trigger, standby_trigger, wake_trigger, zero_cooldown_s
 from inferform.render.naming import Workload
 from inferform.render.router import has_graph
 from inferform.render.templating import fill
@@ -65,8 +65,8 @@ def keda_view(workload: Workload) -> dict[str, Any]:
     scaling = workload.pool.scaling
     cooldown_s = zero_cooldown_s(workload)
     triggers = [keda_trigger(workload, signal(workload, trigger), trigger) for trigger in scaling.triggers]
-    ratio = ratio_trigger(workload)
-    triggers += [*([ratio] if ratio else []), *cron_triggers(workload)]
+    triggers += [made for made in (ratio_trigger(workload), standby_trigger(workload)) if made]
+    triggers += cron_triggers(workload)
     return {
         **_common(workload),
         "hpa_name": f"{workload.name}-scaler",

@@ -131,7 +131,7 @@ def test_fc19_budget_must_hold_a_prompt_when_chunking_is_off() -> None:
 def test_what_it_cannot_do_is_refused() -> None:
     """Several nodes, embeddings, CPU pools and releases without a table."""
     plan = planned()
-    with pytest.raises(InputError, match="2 nodes needs an MPI launcher"):
+    with pytest.raises(InputError, match="2 nodes: TensorRT-LLM starts ranks on other nodes by MPI, which needs ssh or exec rights between pods"):
         ENGINE.command(plan, plan.pools["aggregated"], Place("/models/weights", nodes=2))
     with pytest.raises(InputError, match="no embedding models"):
         command(task="embed")
