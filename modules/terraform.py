@@ -106,9 +106,15 @@ class Terraform:
         self._check(self._run("apply", "-refresh-only", "-auto-approve", "-json", *self._common(), marker=self.folder / MARKER))
 
     def adopt(self, address: str, identity: str) -> bool:
-        """Take an existing object of the cloud into the state; False when terraform could not."""
+        """Take an existing object of the cloud into the state; False when terraform could not.
+
+        Raises: TerraformError when terraform was killed, so that nobody takes the object for absent.
+        """
         flags = [f for f in self._common() if not f.startswith("-parallelism")]
-        return self._run("import", "-no-color", *flags, address, identity, marker=self.folder / MARKER).code == 0
+        finished = self._run("import", "-no-color", *flags, address, identity, marker=self.folder / MARKER)
+        if finished.code < 0:
+            self._check(finished)
+        return finished.code == 0
 
     def resources(self) -> list[str]:
         """Addresses of the managed resources in the state."""

@@ -60,7 +60,8 @@ def find_terraform(settings: Settings) -> Tool:
     with tempfile.TemporaryDirectory() as folder:
         finished = run([path, "version", "-json"], folder=Path(folder), environ=environment(settings), log=Path(folder) / "version", timeout_s=60)
         if finished.code:
-            raise ToolFailedError(f"{path} version failed: {finished.complaint()[:300]}", finished.complaint())
+            said = finished.complaint()[:300] or f"exit code {finished.code}; run the same command again"
+            raise ToolFailedError(f"{path} version failed: {said}", finished.complaint())
         answer: dict[str, Any] = read_json(finished)
     version = str(answer.get("terraform_version", ""))
     match = re.match(r"(\d+)\.(\d+)", version)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inferform.errors import PolicyDeniedError, StateError
+from inferform.errors import PolicyDeniedError, StateError, ToolFailedError
 from inferform.operate import audit, history, lock, record, rollback
 from inferform.operate.audit import Actor
 from inferform.operate.backend import Backend
@@ -61,7 +61,7 @@ def apply(
         prepared = prepare(source, folder, sized, steps=steps, backend=backend, progress=progress)
         _same(prepared, kept, folder, journal)
         audit.append(folder.audit, actor, "apply", digest=kept.result.digest, spec=sized.spec_digest, backend=backend.name, resumed=resumed)
-        work = _Apply(prepared, kept, folder, journal, rules, steps, progress)
+        work = _Apply(prepared, kept, folder, journal, rules, steps, progress, warnings=list(journal.warnings))
         try:
             each = runs(prepared.configs, folder, backend, tool, progress)
             work.judge_again(each)
@@ -71,8 +71,10 @@ def apply(
             for result in work.results:
                 if result.state != "unchanged":
                     each[result.stack].settle()
-        except (StateError, TerraformError, PolicyDeniedError) as err:
+        except (StateError, ToolFailedError, PolicyDeniedError) as err:
             audit.append(folder.audit, actor, "apply failed", digest=kept.result.digest, reason=str(err)[:400], stacks=dict(work.journal.stacks))
+            if isinstance(err, ToolFailedError):
+                raise work.how_to_go_on(err) from err
             raise
         record.keep_applied(folder, sized, kept)
         counts = add(s.counts for s in work.results)
@@ -182,7 +184,7 @@ class _Apply:
             counts, different = self._plan_again(run, shown, file)
         if different:
             self._note(run.stack, "started")
-            self._run(run, file, sum(counts.model_dump().values()))
+            run.apply(file, sum(counts.model_dump().values()))
         self._note(run.stack, "done")
         self._finish(
             run, StackResult(stack=run.stack, state="applied" if different else "unchanged", counts=counts, seconds=round(time.monotonic() - began, 2))
@@ -191,7 +193,9 @@ class _Apply:
     def _plan_again(self, run: StackRun, shown: StackPlan, file: str) -> tuple[Counts, bool]:
         """Plan a stack once what it reads is there; refuse what was not shown or what the policy denies."""
         different, document = run.plan(file)
-        self.warnings += run.warnings
+        self.warnings += [w for w in run.warnings if w not in self.warnings]
+        self._write()
+        run.forget_cut_off()
         found = from_plan(document, record.applied_plan(self.folder), self.prepared.plan)
         more = beyond(shown.changes, found)
         if more:
@@ -202,13 +206,12 @@ class _Apply:
             self._judge({run.stack: document})
         return count(found), different
 
-    def _run(self, run: StackRun, file: str, total: int) -> None:
-        try:
-            run.apply(file, total)
-        except TerraformError as err:
-            known = ", ".join(f"{s} {how}" for s, how in self.journal.stacks.items())
-            go_on = f"What was made is in the state ({known}); mend the cause and run inferform apply again: it goes on from there"
-            raise TerraformError(". ".join([str(err), go_on, *self.warnings]), err.output, err.diagnostics) from err
+    def how_to_go_on(self, err: ToolFailedError) -> ToolFailedError:
+        """The error with what is done, and what to do."""
+        known = ", ".join(f"{s} {how}" for s, how in self.journal.stacks.items()) or "no stack begun"
+        go_on = f"What was made is in the state ({known}); mend the cause and run inferform apply again: it goes on from there"
+        text = ". ".join([str(err), go_on, *self.warnings])
+        return TerraformError(text, err.output, err.diagnostics) if isinstance(err, TerraformError) else ToolFailedError(text, err.output)
 
     def _finish(self, run: StackRun, result: StackResult) -> None:
         for file in (PLAN_FILE, PLAN_AGAIN):
@@ -217,5 +220,9 @@ class _Apply:
         self.outputs[run.stack] = run.outputs()
 
     def _note(self, stack: str, state: record.State) -> None:
-        self.journal = Journal(digest=self.journal.digest, stacks={**self.journal.stacks, stack: state})
+        self.journal = self.journal.model_copy(update={"stacks": {**self.journal.stacks, stack: state}})
+        self._write()
+
+    def _write(self) -> None:
+        self.journal = self.journal.model_copy(update={"warnings": tuple(self.warnings)})
         write_json(self.folder.journal, self.journal.model_dump(mode="json"))

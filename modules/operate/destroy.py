@@ -116,6 +116,7 @@ def _mend(run: StackRun) -> list[str]:
     if (run.folder / CONFIG).is_file() and (run.terraform.unfinished() or run.terraform.running_pid()):
         run.open()
         run.plan(PLAN_FILE)
+        run.forget_cut_off()
     return run.warnings
 
 

@@ -83,12 +83,13 @@ def plan(
             risks=risks({s.stack: s.changes for s in stacks}, before, sized, planned.sizes),
             allowed=not verdict.denied,
             verdict=verdict,
-            warnings=(*_after_cut_off(cut_off), *sized.warnings, *planned.warnings),
+            warnings=(*_after_cut_off(cut_off), *(cut_off.warnings if cut_off else ()), *sized.warnings, *planned.warnings),
             adapted=prepared.adapted_lines,
             rollback_to=rollback_to,
         )
         kept = record.Record(backend=backend.name, deployment_digest=deployment, dependencies=prepared.dependencies, result=result)
         write_json(folder.record, kept.model_dump(mode="json"))
+        planned.told()
         # The new plan starts from what is there, so how far an older one came no longer matters.
         folder.journal.unlink(missing_ok=True)
         facts = {} if rollback_to is None else {"rollback_to": rollback_to}
@@ -107,6 +108,7 @@ class _Planned:
         self.documents: dict[str, Json] = {}
         self.warnings: list[str] = []
         self.sizes: dict[str, tuple[Resize, ...]] = {}
+        self._cut_off: list[StackRun] = []
         self._outputs: dict[str, set[str]] = {}
         self._moving: set[str] = set()  # stacks whose outputs may change when they are applied
 
@@ -126,6 +128,7 @@ class _Planned:
             return
         _, document = run.plan(PLAN_FILE)
         self.warnings += run.warnings
+        self._cut_off.append(run)
         self.documents[name] = document
         self.sizes[name] = resizes(document)
         self._outputs[name] = set(document.get("prior_state", {}).get("values", {}).get("outputs", {}))
@@ -133,6 +136,11 @@ class _Planned:
         if moves or waits:
             self._moving.add(name)
         self._keep(run, from_plan(document, self.before, self.prepared.plan), waits_for=waits, moves=moves)
+
+    def told(self) -> None:
+        """The plan is saved with its warnings, so what killed runs left need not be found again."""
+        for run in self._cut_off:
+            run.forget_cut_off()
 
     def _keep(self, run: StackRun, changes: tuple[Change, ...], *, waits_for: list[str], moves: bool) -> None:
         saved = run.folder / PLAN_FILE

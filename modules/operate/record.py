@@ -38,6 +38,7 @@ class Journal(Result):
 
     digest: str
     stacks: dict[str, State] = Field(default_factory=dict)
+    warnings: tuple[str, ...] = Field((), description="What a person has to look at after runs that were cut off.")
 
 
 def plan_digest(backend: str, deployment: str, stacks: tuple[StackPlan, ...]) -> str:

@@ -26,6 +26,7 @@ _IDENTITY = {
     "aws_cloudwatch_event_target": "{rule}/{target_id}",
     "aws_cloudwatch_log_group": "{name}",
     "aws_eks_access_entry": "{cluster_name}:{principal_arn}",
+    "aws_eks_access_policy_association": "{cluster_name}#{principal_arn}#{policy_arn}",
     "aws_eks_addon": "{cluster_name}:{addon_name}",
     "aws_eks_cluster": "{name}",
     "aws_eks_node_group": "{cluster_name}:{node_group_name}",
@@ -38,8 +39,13 @@ _IDENTITY = {
     "aws_route": "{route_table_id}_{destination_cidr_block}",
     "aws_route_table_association": "{subnet_id}/{route_table_id}",
     "aws_s3_bucket": "{bucket}",
+    "aws_s3_bucket_lifecycle_configuration": "{bucket}",
+    "aws_s3_bucket_ownership_controls": "{bucket}",
     "aws_s3_bucket_policy": "{bucket}",
     "aws_s3_bucket_public_access_block": "{bucket}",
+    "aws_s3_bucket_replication_configuration": "{bucket}",
+    "aws_s3_bucket_server_side_encryption_configuration": "{bucket}",
+    "aws_s3_bucket_versioning": "{bucket}",
     "aws_security_group_rule": "{security_group_id}_{type}_{protocol}_{from_port}_{to_port}_{source}",
     "aws_sqs_queue_policy": "{queue_url}",
 }
@@ -56,6 +62,15 @@ _LOOK_UP: dict[str, tuple[str, Json, str]] = {
     "aws_sqs_queue": ("aws_sqs_queue", {"name": "{name}"}, "url"),
     "aws_subnet": ("aws_subnet", {"vpc_id": "{vpc_id}", "cidr_block": "{cidr_block}"}, "id"),
     "aws_vpc_endpoint": ("aws_vpc_endpoint", {"vpc_id": "{vpc_id}", "service_name": "{service_name}"}, "id"),
+}
+# Not made but taken over: once more does nothing new.
+_ALWAYS_THERE = frozenset({"aws_default_security_group"})
+# Of these the cloud takes only one and refuses the second; what finds the id, and the form of it for terraform import.
+_REFUSED_TWICE = {
+    "aws_eks_pod_identity_association": (
+        "aws eks list-pod-identity-associations --cluster-name {cluster_name} --namespace {namespace} --service-account {service_account}",
+        "{cluster_name},ID",
+    ),
 }
 _FIND_BY_TAG = "aws resourcegroupstaggingapi get-resources --tag-filters Key=deployment,Values={deployment} Key=environment,Values={environment}"
 
@@ -81,13 +96,13 @@ def advice(terraform: Terraform, address: str, planned: Json) -> str | None:
     """What a person has to do about an object that may exist twice now; None for one that its name keeps single."""
     kind, known = address.split(".")[-2], _values(planned).get(address)
     # No creation is planned: it is in the state, or no longer wanted.
-    if known is None or kind in _IDENTITY or kind in _LOOK_UP:
+    if known is None or kind in _IDENTITY or kind in _LOOK_UP or kind in _ALWAYS_THERE:
         return None
-    find = _filled(_FIND_BY_TAG, known)
+    find, identity = (_filled(p, known) for p in _REFUSED_TWICE.get(kind, (_FIND_BY_TAG, "ID")))
+    after = "and it refuses a second one:" if kind in _REFUSED_TWICE else "and then it is made a second time: delete the one without use, or before that"
     return (
-        f"terraform was killed while it made {address}. The cloud may have it while the state does not, and then it is made a second time: "
-        f"delete the one without use, or before that adopt it with terraform -chdir={terraform.folder} import {json.dumps(address)} ID"
-        + (f"; this finds its ID: {find}" if find else "")
+        f"terraform was killed while it made {address}. The cloud may have it while the state does not, {after} "
+        f"adopt it with terraform -chdir={terraform.folder} import {json.dumps(address)} {identity or 'ID'}" + (f"; this finds its ID: {find}" if find else "")
     )
 
 

@@ -53,7 +53,8 @@ class StackRun:
     def plan(self, file: str) -> tuple[bool, Json]:
         """Plan into `file`; whether there is anything to do, and the plan as JSON.
 
-        What a killed terraform was just making is taken into the state first; `warnings` tells what could not be.
+        What a killed terraform was just making is taken into the state first; `warnings` tells what could not be. The caller
+        keeps those and then calls `forget_cut_off`, so that a kill in between loses no word of it.
         """
         self._tell("plan", "begin")
         different, document = self.terraform.plan(file), self.terraform.show(file)
@@ -65,9 +66,12 @@ class StackRun:
             different, document = self.terraform.plan(file), self.terraform.show(file)
             doubtful = [a for a in doubtful if a not in adopted]
         self.warnings += [f"{self.stack}: {line}" for a in doubtful if (line := advice(self.terraform, a, document))]
-        self.terraform.forget_unfinished()
         self._tell("plan", "end")
         return different, document
+
+    def forget_cut_off(self) -> None:
+        """What a killed run left is settled or told."""
+        self.terraform.forget_unfinished()
 
     def look(self) -> Json:
         """What the cloud has otherwise than the state, as a refresh-only plan; empty when nothing."""

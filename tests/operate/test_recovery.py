@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inferform.operate.recovery import adopt, advice
+from inferform.operate.recovery import _ALWAYS_THERE, _IDENTITY, _LOOK_UP, _REFUSED_TWICE, adopt, advice
+from inferform.stacks import schema
 from inferform.terraform import Terraform
 from operate.tiny import BACKEND
 
@@ -87,3 +88,25 @@ def test_advice_names_both_commands(tmp_path: Path) -> None:
     assert "this finds its ID" not in str(advice(terraform, "aws_vpc.v", rows))
     assert None is advice(terraform, "aws_iam_role.r", rows)
     assert None is advice(terraform, "aws_kms_key.in-the-state", rows)
+
+
+def test_what_the_cloud_takes_once_is_told_so(tmp_path: Path) -> None:
+    """EKS refuses a second association of one service account, so the advice is to adopt it, with the command that finds it; settings need none."""
+    known = {"cluster_name": "c", "namespace": "acme", "service_account": "bge", "tags": {"deployment": "contract-qa", "environment": "prod"}}
+    rows = planned(
+        aws_eks_pod_identity_association__bge=known, aws_default_security_group__main={"vpc_id": "vpc-1"}, aws_s3_bucket_versioning__m={"bucket": "b"}
+    )
+    terraform = Recording(tmp_path, {"b"})
+    said = str(advice(terraform, "aws_eks_pod_identity_association.bge", rows))
+    assert "and it refuses a second one: adopt it with" in said
+    assert 'import "aws_eks_pod_identity_association.bge" c,ID; this finds its ID: aws eks list-pod-identity-associations --cluster-name c' in said
+    assert "--namespace acme --service-account bge" in said
+    assert None is advice(terraform, "aws_default_security_group.main", rows)
+    assert ["aws_s3_bucket_versioning.m"] == adopt(terraform, ["aws_s3_bucket_versioning.m"], rows)
+
+
+def test_every_type_of_the_stacks_has_a_way_back() -> None:
+    """A type that the stacks make is adopted, is there anyway, or carries the tags that find it; a new type has to choose."""
+    kinds = schema.document("aws")["resource"]
+    found_by_tag = {k for k, body in kinds.items() if "tags" in body}
+    assert [] == sorted(set(kinds) - set(_IDENTITY) - set(_LOOK_UP) - set(_REFUSED_TWICE) - _ALWAYS_THERE - found_by_tag)
