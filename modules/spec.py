@@ -227,4 +227,4 @@ class DeploymentSpec(Strict):
     observability: Observability = Field(Observability(), description="Metrics and alerts.")
     state: State = Field(State(), description="Terraform state.")
     protected: bool = Field(False, description="Destroy asks for the typed name.")
-    environments: dict[names.Name, dict[str, JsonValue]] = Field({}, max_length=64, description="Overlays by environment, merged by key; null removes a key.")
+    environments: dict[names.Name, dict[str, JsonValue]] = Field({}, max_length=256, description="Overlays by environment, merged by key; null removes a key.")
