@@ -40,6 +40,7 @@ golden: env ## Write the golden files anew; read the difference as you would cod
 
 bench: env ## Time the commands and compare with the prebuilt bindings.
 	$(BIN)/python tests/bench/commands.py
+	$(BIN)/python tests/bench/environments.py
 
 calibrate: env ## Refit the performance constants and cross-validate them (some minutes).
 	$(BIN)/python tests/bench/fit_performance.py --cross-validate
