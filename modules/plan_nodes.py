@@ -6,6 +6,7 @@ from typing import Literal
 
 from inferform.plan_cost import Part
 from inferform.plan_isolation import SharingPlan
+from inferform.plan_placement import ClosenessPlan
 from pydantic import Field
 
 # FC-14: one taint, used by node groups, daemonsets and serving pods alike.
@@ -100,6 +101,7 @@ class NodesPlan(Part):
     taint_key: str = GPU_TAINT_KEY
     tenant: str | None = Field(None, description="The tenant whose pods alone run on these nodes; None for nodes that any pod may use.")
     sharing: SharingPlan | None = Field(None, description="How GPUs are divided, `gpus_per_node` then counts parts; None for whole ones.")
+    closeness: ClosenessPlan | None = Field(None, description="Where the pods of a replica that spans nodes go; None where it does not matter.")
     quota_family: Literal["P", "G and VT", "Standard"]
     quota_vcpus: int = Field(description="vCPUs that the quota must allow at the maximum node count.")
     placement_group_name: str | None = Field(None, description="The user's own placement group; None where ours is made.")

@@ -11,6 +11,7 @@ from inferform import names
 from inferform.names import Strict
 from inferform.quantities import GIB, SizeBytes
 from inferform.spec_isolation import GpuSharing
+from inferform.spec_placement import Closeness
 from pydantic import Field
 
 
@@ -48,6 +49,9 @@ class NodePool(Strict):
         description="Running nodes when image or template change: replaced one by one (rolling), or kept (manual). auto: what EKS does for managed groups, else manual.",
     )
     efa: bool | Literal["auto"] = Field("auto", description="Elastic Fabric Adapter on every network card; auto turns it on where a replica spans nodes.")
+    closeness: Closeness | None = Field(
+        None, description="How close the nodes of one replica stand, where it spans nodes; as close as there is room when left out."
+    )
     placement: Literal["auto", "cluster", "none"] = Field(
         "auto", description="Cluster placement group; auto: where a replica spans nodes and no reservation decides."
     )

@@ -10,6 +10,7 @@ from inferform.errors import InputError, Problem
 from inferform.plan import ModelPlan, PoolPlan, SecretRef
 from inferform.plan_cost import HOURS_PER_MONTH
 from inferform.planning.candidates import Option, find, option
+from inferform.planning.closeness import closeness_warning
 from inferform.planning.infeasible import nothing_fits
 from inferform.planning.pools import Pool, longest_output, plan_pool
 from inferform.planning.prepare import Prepared
@@ -243,9 +244,11 @@ def _warnings(prepared: Prepared, variant: Variant, pools: dict[str, Pool]) -> l
 
 def _robustness(prepared: Prepared, where: str, pool: PoolPlan) -> list[str]:
     found = []
-    turns = sharing_warning(pool.infrastructure.sharing)
-    if turns:
-        found.append(f"{where}: {turns}")
+    told = (
+        sharing_warning(pool.infrastructure.sharing),
+        closeness_warning(prepared.spec.nodes.closeness, nodes_per_replica=pool.nodes_per_replica),
+    )
+    found += [f"{where}: {text}" for text in told if text]
     if prepared.demand.defaults.latency_sensitive and pool.replicas.steady == 1:
         found.append(f"{where}: one replica carries all traffic, so losing its node interrupts service; capacity.warm_standby: 1 keeps a second one loaded")
     if pool.lifecycle.rollout_interrupts:

@@ -11,6 +11,7 @@ from inferform.catalog.types import Instance
 from inferform.errors import Problem
 from inferform.plan_isolation import SharingPlan
 from inferform.plan_nodes import Count, EfaPlan, NodesPlan, PurchasePart
+from inferform.planning.closeness import plan_closeness
 from inferform.planning.karpenter import claims, karpenter_problems, release
 from inferform.planning.sharing import node_problems
 from inferform.planning.warm_pool import warm_pool, warm_pool_problems
@@ -130,6 +131,7 @@ def plan_nodes(
         coupled=coupled, placement_group=placement, efa=efa, vcpus=instance.vcpus, memory_bytes=instance.memory_bytes, gpus_per_node=instance.gpu_count if instance.gpu else 0,
         local_nvme_count=disks, local_nvme_bytes=instance.local_nvme_bytes, root_volume_bytes=spec.root_size,
         ephemeral_storage_bytes=instance.local_nvme_bytes if disks else spec.root_size, max_pods=pods, taint_key=spec.taint_key, tenant=site.tenant, sharing=sharing,
+        closeness=plan_closeness(f"{field}.closeness", spec.closeness, instance, nodes_per_replica=nodes_per_replica, problems=problems),
         quota_family=cast(Literal["P", "G and VT", "Standard"], quota_family(instance.name)), quota_vcpus=nodes.max * dearest,
         placement_group_name=spec.placement_group if placement else None,
         ami_release=release(spec) if kind == "karpenter" else _release(field, spec, kind, problems), updates=_updates(field, spec, kind, problems),

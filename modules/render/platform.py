@@ -7,7 +7,7 @@ from typing import Any
 from inferform import labels
 from inferform.engines import find_engine
 from inferform.plan import DeploymentPlan, PoolPlan
-from inferform.render import gpu_sharing, images, naming, priorities, weights
+from inferform.render import gpu_sharing, images, naming, priorities, queues, weights
 from inferform.render.pods import tolerations
 from inferform.render.templating import fill
 
@@ -57,6 +57,9 @@ def render_platform(plan: DeploymentPlan) -> dict[str, str]:
             # Nodes with divided GPUs have a plugin of their own (FC-15).
             agent["expressions"].append({"key": labels.SHARING_LABEL, "operator": "DoesNotExist"})
         files["nvidia-device-plugin.yaml"] = fill("platform/nvidia-device-plugin.yaml.j2", {**common, "agent": agent})
+    queued = queues.queues(plan)
+    if queued:
+        files["queues.yaml"] = queued
     sharing = gpu_sharing.sharing_agents(workloads)
     if sharing:
         files["gpu-sharing.yaml"] = sharing

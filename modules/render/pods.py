@@ -10,7 +10,7 @@ from inferform.engines import Engine, Place, PodVariable, dynamo, find_engine
 from inferform.plan import ModelPlan, PoolPlan
 from inferform.plan_serving import HOME_BYTES, TMP_BYTES
 from inferform.quantities import GIB, kubernetes_bytes
-from inferform.render import images, kv_tiers, naming, priorities, weights
+from inferform.render import closeness, images, kv_tiers, naming, priorities, weights
 from inferform.render.naming import Workload
 from inferform.render.podtext import environment, pod_text
 from inferform.render.quoting import block
@@ -79,7 +79,7 @@ def _spread(workload: Workload) -> list[dict[str, Any]]:
 
 
 def _affinity(workload: Workload) -> dict[str, Any] | None:
-    """A tenant's own nodes only; prefill and decode in one zone where there is room, since caches of whole prompts pass between them."""
+    """A tenant's own nodes only; the pods of one replica close together; prefill and decode in one zone where there is room, since caches of whole prompts pass between them."""
     found: dict[str, Any] = {}
     tenant = workload.pool.infrastructure.tenant
     if tenant:
@@ -91,7 +91,8 @@ def _affinity(workload: Workload) -> dict[str, Any] | None:
             "topologyKey": "topology.kubernetes.io/zone",
         }
         found["podAffinity"] = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}
-    return found or None
+    group = closeness.group_affinity(workload) if workload.grouped else None
+    return {**found, **({"podAffinity": group} if group else {})} or None
 
 
 def pod_view(workload: Workload, *, worker: bool = False) -> dict[str, Any]:
@@ -107,6 +108,7 @@ def pod_view(workload: Workload, *, worker: bool = False) -> dict[str, Any]:
     component = naming.WORKER if worker else naming.ENGINE
     return {
         "labels": dict(sorted({**workload.labels, naming.COMPONENT: component}.items())),
+        "annotations": closeness.pod_annotations(workload),
         "service_account": labels.serving_account(name),
         "priority_class": priorities.of_model(plan, model),
         "grace_s": life.grace_s,

@@ -8,7 +8,7 @@ from inferform import labels
 from inferform.engines import find_engine
 from inferform.plan import DeploymentPlan, ModelPlan, PoolPlan
 from inferform.quantities import kubernetes_bytes
-from inferform.render import images, kv_tiers, naming, quantize, weights
+from inferform.render import closeness, images, kv_tiers, naming, quantize, weights
 from inferform.render.graph import graph_view
 from inferform.render.naming import Workload
 from inferform.render.pods import CONFIG_FILE, cache_claim, config_name, config_text, pod_view
@@ -83,7 +83,7 @@ def workload_view(workload: Workload) -> dict[str, Any]:
     return {
         "name": workload.name,
         "namespace": workload.plan.namespace,
-        "labels": workload.labels,
+        "labels": dict(sorted({**workload.labels, **closeness.queue_labels(workload)}.items())),
         "selector": workload.selector,
         # FC-39: a scaler owns the count, so it does not stand here, where a sync would put it back.
         "replicas": pool.replicas.steady if pool.scaling.kind == "fixed" else None,
