@@ -106,7 +106,7 @@ def prices_used(plan: DeploymentPlan) -> Iterator[PriceUsed]:
 
 def _disk_usd(plan: DeploymentPlan) -> float:
     """USD an hour of a GiB of root volume."""
-    return next((p.usd_per_unit / HOURS_PER_MONTH for p in plan.cost.platform if p.unit == "GB-month"), 0.0)
+    return next((p.usd_per_unit / HOURS_PER_MONTH for p in plan.cost.platform if p.name == "system-disks"), 0.0)
 
 
 def _of_pool(pool: PoolPlan, steady: float, disk_usd: float) -> Range:

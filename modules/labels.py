@@ -24,6 +24,11 @@ SYSTEM_ROLE = "system"
 # Value of POOL_LABEL and ROLE_LABEL on nodes of quantization jobs.
 QUANTIZE_POOL = "quantize"
 
+# Key prefix of all models in the model store, and their folder on a file system linked to it.
+STORE_ROOT = "models/"
+# Namespace of node agents; it is not the tenants', because agents need what tenants must not have.
+AGENTS_NAMESPACE = "inferform-system"
+
 TAINT_EFFECT = "NoSchedule"
 # The EKS API spells the same effect in its own way.
 TAINT_EFFECT_EKS = "NO_SCHEDULE"
@@ -71,9 +76,14 @@ def import_account(model: str) -> str:
     return f"{model}-import"
 
 
+def cache_account(model: str) -> str:
+    """Kubernetes service account of the agents that fill nodes' caches with a model's weights: it may read them in the store."""
+    return f"{model}-cache"
+
+
 def store_prefix(model: str) -> str:
     """Key prefix of one model in the model store."""
-    return f"models/{model}/"
+    return f"{STORE_ROOT}{model}/"
 
 
 def node_cache_path(*, os: str, local_disks: bool) -> str:

@@ -12,13 +12,14 @@ from inferform.plan_cost import CostPlan, Part
 from inferform.plan_isolation import IsolationPlan
 from inferform.plan_karpenter import KarpenterPlan
 from inferform.plan_nodes import Count, LoadPlan, NodesPlan, PurchasePart
-from inferform.plan_platform import CloudPlan, GatewayPlan, ModelStorePlan, ObservabilityPlan, QuotaNeed, StatePlan
+from inferform.plan_platform import CloudPlan, GatewayPlan, ObservabilityPlan, QuotaNeed, StatePlan
 from inferform.plan_quantize import QuantizePlan
 from inferform.plan_scaling import LifecyclePlan, ScalingPlan
 from inferform.plan_schedule import SchedulePlan
 from inferform.plan_serving import KvTiersPlan
-from pydantic import Field
+from inferform.plan_store import ModelStorePlan
 from inferform.plan_termination import TerminationPlan
+from pydantic import Field
 
 
 class Percentiles(Part):
@@ -54,6 +55,9 @@ class PodPlan(Part):
     memory_bytes: int = Field(description="Request and limit, shared memory included.")
     shm_bytes: int
     model_cache_bytes: int
+    weights_from: Literal["store", "peers", "lustre"] = Field(
+        "store", description="store and peers: the node's own disk, filled from the bucket or from other nodes first; lustre: the file system."
+    )
     kv_tiers: KvTiersPlan | None = Field(None, description="Where KV blocks go when they leave the GPU; None for nowhere.")
 
 

@@ -21,15 +21,37 @@ class Count(Part):
     max: int
 
 
+class LoadPath(Part):
+    """One way of image and weights to a new node, in seconds. Image and weights may arrive at the same time, which `overlap_s` counts."""
+
+    kind: Literal["disk", "root_volume", "peers", "lustre"] = Field(
+        description="disk: bucket to local disks to GPU; root_volume: bucket to root volume and memory to GPU; peers: another node's disk to this one's to "
+        "GPU; lustre: file system to GPU."
+    )
+    bandwidth_bytes_per_s: float
+    image_s: float = Field(description="Pulling and unpacking the engine's image; 0 on a node that has it.")
+    download_s: float
+    load_s: float
+    warmup_s: float
+    overlap_s: float
+    ready_s: float = Field(description="From a new node to the first answer: all of them, less the overlap.")
+
+
 class LoadPlan(Part):
-    """Cold start of one replica in seconds, and where the weights come from."""
+    """Cold start of one replica in seconds, and the way that its weights take."""
 
     weights_bytes: int
     bandwidth_bytes_per_s: float
     download_s: float
     load_s: float
     warmup_s: float
-    total_s: float
+    total_s: float = Field(description="Download, load and warm-up: what the start of a pod may take where the image is there.")
+    path: Literal["disk", "root_volume", "peers", "lustre"] = "disk"
+    image_s: float = Field(0.0, description="Pulling and unpacking the engine's image on a new node.")
+    ready_s: float = Field(0.0, description="From a new node with neither image nor weights to the first answer.")
+    warm_s: float = Field(0.0, description="The same on a node that has both.")
+    paths: tuple[LoadPath, ...] = Field((), description="All ways, the fastest first.")
+    why: str = Field("", description="Why this way is taken.")
 
 
 class PurchasePart(Part):

@@ -85,12 +85,6 @@ class StatePlan(Part):
     key_prefix: str
 
 
-class ModelStorePlan(Part):
-    """The bucket that holds weights; each model under `models/<model name>/`."""
-
-    bucket: str
-
-
 class QuotaNeed(Part):
     """A service quota that the plan needs, counted in vCPUs."""
 

@@ -16,7 +16,7 @@ from inferform.errors import InputError, Problem
 from inferform.plan import DeploymentPlan
 from inferform.plan_cost import HOURS_PER_MONTH
 from inferform.plan_isolation import IsolationPlan
-from inferform.plan_platform import ModelStorePlan, StatePlan
+from inferform.plan_platform import StatePlan
 from inferform.planning.budget import Platforms, exceeded, within
 from inferform.planning.candidates import Option
 from inferform.planning.frame import bucket_name, cloud_plan, frame_problems, gateway_plan, network_zones, observability_plan, quotas, system_pool
@@ -25,6 +25,7 @@ from inferform.planning.models import Variant, first_variant, later_variants, pl
 from inferform.planning.money import cost_plan, platform, support_warnings
 from inferform.planning.nodes import pool_zones
 from inferform.planning.prepare import Prepared, prepare
+from inferform.planning.store import store_plan, store_problems, store_warnings
 from inferform.planning.termination import termination_plan
 from inferform.sizing.corrections import NO_RUNS, OwnRuns, read_corrections
 from inferform.spec import DeploymentSpec
@@ -75,9 +76,12 @@ def _plan(spec: DeploymentSpec, environment: str, prices: PriceBook) -> tuple[De
     zones = network_zones(spec, [pool.infrastructure.zones for model in models.values() for pool in model.pools.values()])
     problems += frame_problems(spec, zones) if not problems else []
     shares = {(p.name, role): share for p, variant in zip(prepared, chosen, strict=True) for role, share in prompt_shares(p, variant).items()}
+    problems += store_problems(spec, models, zones, prices) if not problems else []
     gateway = gateway_plan(spec.gateway, models, problems)
     if problems:
         raise InputError(list(dict.fromkeys(problems)))
+    store = store_plan(spec, environment, models, zones)
+    warnings += store_warnings(store, models)
     identity = {"tenant": spec.tenant, "name": spec.name, "environment": environment, "region": spec.cloud.region}
     plan = DeploymentPlan(
         name=spec.name, tenant=spec.tenant, environment=environment, namespace=f"{spec.tenant}-{spec.name}", spec_digest=spec_digest(spec),
@@ -86,7 +90,7 @@ def _plan(spec: DeploymentSpec, environment: str, prices: PriceBook) -> tuple[De
         state=StatePlan(
             backend=spec.state.backend, bucket=spec.state.bucket or bucket_name("state", **identity), key_prefix=f"{spec.tenant}/{spec.name}/{environment}"
         ),
-        model_store=ModelStorePlan(bucket=bucket_name("models", **identity)), quotas=quotas(models, system), protected=spec.protected,
+        model_store=store, quotas=quotas(models, system), protected=spec.protected,
         cost=cost_plan(spec, models, system, zones, prompt_shares=shares, book=prices), warnings=tuple(dict.fromkeys(warnings)),
         karpenter=karpenter_plan(f"{spec.name}-{environment}", (pool.infrastructure.kind for model in models.values() for pool in model.pools.values())),
         termination=termination_plan(f"{spec.name}-{environment}", {f"{m}-{p}": pool for m, model in models.items() for p, pool in model.pools.items()}),

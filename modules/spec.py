@@ -20,6 +20,7 @@ from inferform.spec_quantize import Quantize
 from inferform.spec_scaling import Lifecycle, Scaling
 from inferform.spec_schedule import Schedule
 from inferform.spec_serving import KvTiers
+from inferform.spec_store import ColdStart, ModelStore
 from pydantic import Field, JsonValue
 
 
@@ -83,7 +84,11 @@ class Workload(Strict):
     profile: Profile = Field(Profile.INTERACTIVE, description="interactive (people wait), batch (throughput) or agentic (long shared prefixes, many turns).")
     peak_rps: float = Field(gt=0, le=1_000_000, description="Requests a second in the busiest hour; the steady fleet carries this.", examples=[6])
     mean_rps: float | None = Field(
-        None, gt=0, le=1_000_000, description="Mean requests a second over the month, for the price per token and request; peak_rps when left out.", examples=[2]
+        None,
+        gt=0,
+        le=1_000_000,
+        description="Mean requests a second over the month, for the price per token and request; peak_rps when left out.",
+        examples=[2],
     )
     input_tokens: TokenLengths = Field(description="Prompt lengths.")
     output_tokens: TokenLengths = Field(TokenLengths(mean=1, p95=1), description="Generated lengths; leave out for embedding models.")
@@ -226,5 +231,7 @@ class DeploymentSpec(Strict):
     )
     observability: Observability = Field(Observability(), description="Metrics and alerts.")
     state: State = Field(State(), description="Terraform state.")
+    model_store: ModelStore = Field(ModelStore(), description="Where weights are kept.")
+    cold_start: ColdStart = Field(ColdStart(), description="How a new node gets image and weights.")
     protected: bool = Field(False, description="Destroy asks for the typed name.")
     environments: dict[names.Name, dict[str, JsonValue]] = Field({}, max_length=256, description="Overlays by environment, merged by key; null removes a key.")

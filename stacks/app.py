@@ -62,7 +62,7 @@ def assemble(plan: DeploymentPlan, folder: Path, library: Library = "cdktf") -> 
 
 def stack_kinds(plan: DeploymentPlan) -> tuple[StackKind, ...]:
     """The stacks of the plan's cloud, each after those it reads."""
-    return {"aws": aws.STACKS}[plan.cloud.provider]
+    return {"aws": aws.stacks}[plan.cloud.provider](plan)
 
 
 def _clean(stack: str, text: str) -> Mapping[str, Any]:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from inferform.cli.formats.table import bullets, pairs, table
 from inferform.plan import DeploymentPlan, ModelPlan, PoolPlan
-from inferform.plan_nodes import Count
+from inferform.plan_nodes import Count, LoadPlan
 from inferform.quantities import format_bytes
 
 _MOST_REJECTED = 6
+_WAYS = {
+    "disk": "from the bucket by local disks",
+    "root_volume": "from the bucket by the root volume",
+    "peers": "from other nodes first",
+    "lustre": "from the file system",
+}
 
 
 def plan_text(plan: DeploymentPlan) -> str:
@@ -49,14 +55,28 @@ def _model(name: str, model: ModelPlan) -> str:
     lines += [_purchase(pool_name, pool, several=len(pools) > 1) for pool_name, pool in pools]
     load = model.load
     if load.weights_bytes:
-        lines.append(f"  ready in {load.total_s:,.0f} s: download {load.download_s:,.0f} s, load {load.load_s:,.0f} s, warm up {load.warmup_s:,.0f} s")
-    if model.why:
-        lines += ["  Why", bullets(model.why, indent="    ")]
+        lines += _cold_start(load)
+    why = [*model.why, *([f"weights {_WAYS[load.path]}: {load.why}"] if load.why else [])]
+    if why:
+        lines += ["  Why", bullets(why, indent="    ")]
     if model.rejected:
         shown = [f"{r.candidate}: {r.reason}" for r in model.rejected[:_MOST_REJECTED]]
         more = len(model.rejected) - len(shown)
         lines += ["  Not chosen", bullets([*shown, f"and {more} more; --format json lists them all"] if more else shown, indent="    ")]
     return "\n".join(lines)
+
+
+def _cold_start(load: LoadPlan) -> list[str]:
+    """How long a new node needs, and one that has image and weights."""
+    rest = f"load {load.load_s:,.0f} s, warm up {load.warmup_s:,.0f} s"
+    if not load.paths:
+        return [f"  ready in {load.total_s:,.0f} s: download {load.download_s:,.0f} s, {rest}"]
+    taken = next(path for path in load.paths if path.kind == load.path)
+    fetched = f" (download {load.download_s:,.0f} s meanwhile)" if taken.overlap_s else f", download {load.download_s:,.0f} s"
+    return [
+        f"  a new node answers in {load.ready_s:,.0f} s: image {load.image_s:,.0f} s{fetched}, {rest}",
+        f"  one that has image and weights answers in {load.warm_s:,.0f} s; weights come {_WAYS[load.path]}",
+    ]
 
 
 def _memory(name: str, pool: PoolPlan, *, several: bool) -> str:

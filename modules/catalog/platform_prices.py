@@ -8,8 +8,22 @@ from typing import Literal
 
 from inferform.catalog.tables import rows
 
-Item = Literal["eks-standard", "eks-extended", "nat-gateway", "public-ipv4", "load-balancer", "gp3", "interface-endpoint"]
-# A part without a price of the region takes this one's, and its source says so.
+Item = Literal[
+    "eks-standard",
+    "eks-extended",
+    "nat-gateway",
+    "public-ipv4",
+    "load-balancer",
+    "gp3",
+    "interface-endpoint",
+    "lustre-125",
+    "lustre-250",
+    "lustre-500",
+    "lustre-1000",
+]
+# Persistent SSD file systems by MB/s a TiB.
+LUSTRE_ITEMS: dict[int, Item] = {125: "lustre-125", 250: "lustre-250", 500: "lustre-500", 1000: "lustre-1000"}
+# A part without a price of the region takes this one's, or that of the first region that has any, and its source says so.
 _FALLBACK_REGION, _ANY = "us-east-1", "any"
 
 
@@ -48,8 +62,9 @@ def platform_price(item: Item, region: str) -> PlatformPrice:
     for name in (region, _ANY):
         if (item, name) in table:
             return table[item, name]
-    found = table[item, _FALLBACK_REGION]
-    return PlatformPrice(found.item, found.unit, found.usd, found.as_of, f"{_FALLBACK_REGION} list price; {found.source}")
+    name = _FALLBACK_REGION if (item, _FALLBACK_REGION) in table else min(known for listed, known in table if listed == item)
+    found = table[item, name]
+    return PlatformPrice(found.item, found.unit, found.usd, found.as_of, f"{name} list price; {found.source}")
 
 
 @cache

@@ -33,6 +33,7 @@ PURCHASES = ("on_demand", "spot", "reserved", "capacity_block")
 PARTS: dict[str, Item] = {
     "platform/eks": "eks-standard", "platform/eks-extended": "eks-extended", "platform/nat-gateway": "nat-gateway",
     "platform/public-ipv4": "public-ipv4", "platform/load-balancer": "load-balancer", "platform/interface-endpoints": "interface-endpoint",
+    "platform/lustre-125": "lustre-125", "platform/lustre-250": "lustre-250", "platform/lustre-500": "lustre-500", "platform/lustre-1000": "lustre-1000",
 }  # fmt: skip
 _DAY = re.compile(r"(\d{4})-(\d\d)(?:-(\d\d))?")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -36,13 +36,17 @@ class Scope:
     model_bucket: str
     tags: Mapping[str, str]
     account: str = "*"
+    copy_region: str = ""
+    copy_bucket: str = ""
 
     @classmethod
     def of(cls, plan: DeploymentPlan, account: str = "*") -> Scope:
         """The scope of one deployment in one environment."""
         tags = {"deployment": plan.name, "environment": plan.environment}
+        replica = plan.model_store.replica
+        copy = {"copy_region": replica.region, "copy_bucket": replica.bucket} if replica else {}
         state = plan.state.bucket if plan.state.backend == "s3" else ""
-        return cls(plan.cloud.region, plan.resource_prefix(), plan.cluster_name(), state, plan.state.key_prefix, plan.model_store.bucket, tags, account)
+        return cls(plan.cloud.region, plan.resource_prefix(), plan.cluster_name(), state, plan.state.key_prefix, plan.model_store.bucket, tags, account, **copy)
 
     @property
     def partition(self) -> str:
@@ -120,15 +124,24 @@ def _statements(wanted: set[str], scope: Scope) -> list[Json]:
         mine = sorted(left & set(row["actions"]))
         if mine:
             left -= set(mine)
-            found.append(_statement(row["sid"], mine, [_filled(r, scope) for r in row["resources"]], _conditions(row, scope)))
+            where = [_filled(r, one) for one in _places(row["sid"], scope) for r in row["resources"]]
+            found.append(_statement(row["sid"], mine, where, _conditions(row, scope)))
     # IAM, STS, prices and savings plans answer in one region for all.
     everywhere = sorted(a for a in left if a.split(":")[0] in ("iam", "pricing", "savingsplans", "sts") or a in table()["global"])
     if everywhere:
         found.append(_statement("Everywhere", everywhere, ["*"], {}))
     rest = sorted(left - set(everywhere))
     if rest:
-        found.append(_statement("Region", rest, ["*"], {"StringEquals": {"aws:RequestedRegion": scope.region}}))
+        regions: Any = sorted([scope.region, scope.copy_region]) if scope.copy_region else scope.region
+        found.append(_statement("Region", rest, ["*"], {"StringEquals": {"aws:RequestedRegion": regions}}))
     return found
+
+
+def _places(sid: str, scope: Scope) -> tuple[Scope, ...]:
+    """The deployment's own place, and for buckets and keys that of the store's copy."""
+    if not scope.copy_region or sid not in ("ModelStore", "Keys"):
+        return (scope,)
+    return scope, replace(scope, region=scope.copy_region, model_bucket=scope.copy_bucket)
 
 
 def _conditions(row: Json, scope: Scope) -> Json:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from inferform.catalog.platform_prices import PlatformPrice, in_extended_support, kubernetes_versions
+from inferform.catalog.platform_prices import LUSTRE_ITEMS, PlatformPrice, in_extended_support, kubernetes_versions
 from inferform.catalog.price_book import PriceBook
 from inferform.catalog.prices import catalog_as_of
 from inferform.plan import ModelPlan, PoolPlan
@@ -41,7 +41,7 @@ class Platform:
 
 
 def platform(spec: DeploymentSpec, system: SystemPool, zones: Sequence[str], book: PriceBook, *, system_nodes: int | None = None) -> Platform:
-    """Control plane, system nodes with their disks, one NAT gateway and its address a zone, interface endpoints, and the gateway's load balancer."""
+    """Control plane, system nodes with their disks, one NAT gateway and its address a zone, interface endpoints, the file system, and the gateway's load balancer."""
     region, version = spec.cloud.region, spec.cloud.kubernetes_version
     nodes = system.nodes.steady if system_nodes is None else system_nodes
     extended = in_extended_support(version, catalog_as_of())
@@ -61,6 +61,9 @@ def platform(spec: DeploymentSpec, system: SystemPool, zones: Sequence[str], boo
     endpoints = interface_services(spec)
     if endpoints:
         parts.append(_part("interface-endpoints", len(endpoints) * len(zones), book.part("interface-endpoint", region)))
+    lustre = spec.model_store.lustre
+    if lustre:
+        parts.append(_part("lustre", lustre.storage / GIB, book.part(LUSTRE_ITEMS[lustre.throughput], region)))
     if spec.gateway.enabled:
         parts.append(_part("load-balancer", 1, book.part("load-balancer", region)))
     return Platform(tuple(parts))

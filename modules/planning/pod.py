@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from inferform.catalog.types import Instance
 from inferform.errors import Problem
 from inferform.plan import PodPlan
+from inferform.plan_nodes import LoadPlan
 from inferform.quantities import GIB, format_bytes
 from inferform.spec import ModelSpec
 
@@ -18,6 +21,7 @@ _KERNEL_SHARE = 0.03
 # NCCL and the engine's worker processes meet in /dev/shm.
 _SHM_ONE_GPU, _SHM_PER_GPU, _SHM_MOST = 2 * GIB, 4 * GIB, 32 * GIB
 CACHE_FACTOR = 1.2
+WEIGHTS_FROM: dict[str, Literal["store", "peers", "lustre"]] = {"disk": "store", "root_volume": "store", "peers": "peers", "lustre": "lustre"}
 
 
 def reserved_cpu_millis(vcpus: int) -> int:
@@ -32,7 +36,7 @@ def reserved_cpu_millis(vcpus: int) -> int:
 
 
 def plan_pod(
-    field: str, spec: ModelSpec, instance: Instance, *, gpus: int, pods_per_replica: int, pods_per_node: int, max_pods: int, weights_bytes: int,
+    field: str, spec: ModelSpec, instance: Instance, *, gpus: int, pods_per_replica: int, pods_per_node: int, max_pods: int, load: LoadPlan,
     ephemeral_bytes: int, problems: list[Problem],
 ) -> PodPlan:  # fmt: skip
     """One pod's GPUs, CPU, memory (shared memory inside), and cache of weights."""
@@ -50,8 +54,9 @@ def plan_pod(
                 fix=f"set at most {format_bytes(memory // 2)}",
             )
         )
-    cache = spec.model_cache if spec.model_cache is not None else round(weights_bytes * CACHE_FACTOR)
-    if cache > ephemeral_bytes:
+    cache = spec.model_cache if spec.model_cache is not None else round(load.weights_bytes * CACHE_FACTOR)
+    source = WEIGHTS_FROM[load.path]
+    if cache > ephemeral_bytes and source != "lustre":
         fix = "choose a type with local disks, or set nodes.root_size" if not instance.local_nvme_count else "choose a type with larger local disks"
         problems.append(
             Problem(
@@ -61,4 +66,6 @@ def plan_pod(
                 fix=fix,
             )
         )
-    return PodPlan(pods_per_replica=pods_per_replica, gpus=gpus, cpu_millis=cpu, memory_bytes=memory, shm_bytes=shm, model_cache_bytes=cache)
+    return PodPlan(
+        pods_per_replica=pods_per_replica, gpus=gpus, cpu_millis=cpu, memory_bytes=memory, shm_bytes=shm, model_cache_bytes=cache, weights_from=source
+    )

@@ -46,7 +46,10 @@ def plan_pool(prepared: Prepared, demand: Demand, option: Option, role: str, *, 
         problems=problems,
     )  # fmt: skip
     downloaded = checkpoint_bytes(prepared.model, cut.weights, as_published=prepared.online(cut.weights))
-    load = load_plan(prepared.model, instance, downloaded, nodes_per_replica=fleet.nodes_per_replica, enforce_eager=prepared.spec.enforce_eager)
+    load = load_plan(
+        prepared.model, instance, downloaded, nodes_per_replica=fleet.nodes_per_replica, enforce_eager=prepared.spec.enforce_eager,
+        engine=prepared.settings.engine.name, sources=prepared.sources,
+    )  # fmt: skip
     shown_ttft, shown_tpot = ttft or point.ttft, tpot or point.tpot
     output = longest_output(prepared)
     slowest = shown_tpot.p95 or shown_ttft.p95
@@ -74,7 +77,7 @@ def plan_pool(prepared: Prepared, demand: Demand, option: Option, role: str, *, 
         )  # fmt: skip
     pod = plan_pod(
         prepared.field, prepared.spec, instance, gpus=gpus, pods_per_replica=fleet.nodes_per_replica, pods_per_node=fleet.replicas_per_node,
-        max_pods=infrastructure.max_pods, weights_bytes=downloaded, ephemeral_bytes=infrastructure.ephemeral_storage_bytes, problems=problems,
+        max_pods=infrastructure.max_pods, load=load, ephemeral_bytes=infrastructure.ephemeral_storage_bytes, problems=problems,
     )  # fmt: skip
     tiered = _tiered(prepared, demand, option, role, pod, ephemeral_bytes=infrastructure.ephemeral_storage_bytes, problems=problems)
     schedule = plan_schedule(

@@ -12,6 +12,7 @@ from inferform.catalog.price_book import LISTED, PriceBook
 from inferform.catalog.types import Instance, Model
 from inferform.errors import InputError, Problem
 from inferform.planning.fleet import Limits
+from inferform.planning.loading import Sources
 from inferform.planning.nodes import Site
 from inferform.planning.purchase import Market
 from inferform.planning.settings import Settings, settle
@@ -55,6 +56,7 @@ class Prepared:
     site: Site
     streaming: bool
     notes: tuple[str, ...]
+    sources: Sources
 
     @property
     def field(self) -> str:
@@ -139,7 +141,7 @@ def prepare(name: str, spec: ModelSpec, deployment: DeploymentSpec, book: PriceB
     )
     return Prepared(
         name, merged, model, task, settings, demand, engine, degrees, tiers, instances, market, limits, site,
-        deployment.gateway.streaming and task == "generate", (*settings.notes, *notes),
+        deployment.gateway.streaming and task == "generate", (*settings.notes, *notes), Sources.of(deployment),
     )  # fmt: skip
 
 

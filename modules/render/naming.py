@@ -9,8 +9,7 @@ from typing import NamedTuple
 from inferform import labels
 from inferform.plan import DeploymentPlan, ModelPlan, PoolPlan
 
-# Where node agents run; it is not the tenants' namespace, because agents need what tenants must not have.
-SYSTEM_NAMESPACE = "inferform-system"
+SYSTEM_NAMESPACE = labels.AGENTS_NAMESPACE
 # Objects of one deployment in the cluster are found by this.
 MANAGER = "inferform"
 COMPONENT = "app.kubernetes.io/component"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from inferform import labels
-from inferform.engines import find_engine
 from inferform.plan import DeploymentPlan, PoolPlan
-from inferform.render import gpu_sharing, images, naming, priorities, queues, weights
+from inferform.render import gpu_sharing, images, naming, node_agents, priorities, queues
 from inferform.render.pods import tolerations
 from inferform.render.templating import fill
 
@@ -47,10 +46,12 @@ def render_platform(plan: DeploymentPlan) -> dict[str, str]:
             "platform/priority-classes.yaml.j2",
             {**common, "classes": [one._asdict() for one in priorities.CLASSES]},
         ),
-        "model-cache.yaml": fill("platform/model-cache.yaml.j2", {**common, "caches": [_cache(w) for w in workloads]}),
+        "model-cache.yaml": node_agents.model_cache(plan),
     }
     if plan.cloud.cluster.load_balancer_controller:
         files["aws-load-balancer-controller-values.yaml"] = fill("platform/aws-load-balancer-controller-values.yaml.j2", {"values": _balancer_values(plan)})
+    if plan.model_store.distribution.image_peers:
+        files[node_agents.SPEGEL_VALUES] = node_agents.image_peers(plan)
     if plugin:
         agent = _agent(plan, "nvidia-device-plugin", images.NVIDIA_DEVICE_PLUGIN, plugin, {labels.NODE_OS_LABEL: sorted({p.infrastructure.os for p in plugin})})
         if any(pool.infrastructure.sharing for pool in gpu):
@@ -102,22 +103,4 @@ def _balancer_values(plan: DeploymentPlan) -> dict[str, Any]:
         "region": plan.cloud.region,
         "serviceAccount": {"create": True, "name": "aws-load-balancer-controller"},
         "vpcTags": {"Name": plan.resource_prefix()},
-    }
-
-
-def _cache(workload: naming.Workload) -> dict[str, Any]:
-    """The agent that makes a model's cache folder on the nodes of one pool, owned by the engine's user."""
-    engine = find_engine(workload.model.engine)
-    own = {"app.kubernetes.io/name": "model-cache", **workload.selector}
-    return {
-        "name": f"model-cache-{workload.name}",
-        "selector": own,
-        "labels": dict(sorted({**naming.deployment_labels(workload.plan), **own}.items())),
-        "node_selector": workload.selector,
-        "tolerations": tolerations([workload.pool]),
-        "base": weights.cache_base(workload.pool),
-        "folder": f"/base/{workload.plan.namespace}/{workload.model_name}",
-        "owner": f"{engine.user_id}:{engine.group_id}",
-        "image": images.BUSYBOX,
-        "pause": images.PAUSE,
     }

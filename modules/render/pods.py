@@ -138,9 +138,10 @@ def pod_view(workload: Workload, *, worker: bool = False) -> dict[str, Any]:
         "home_size": kubernetes_bytes(HOME_BYTES),
         "tmp_size": kubernetes_bytes(TMP_BYTES),
         "shm_size": None if graph else kubernetes_bytes(pool.pod.shm_bytes),
-        "cache_claim": cache_claim(workload),
+        "cache_claim": weights.STORE_CLAIM if weights.shared(pool) else cache_claim(workload),
+        "cache_shared": weights.shared(pool),
         "prefetch_image": images.AWS_CLI,
-        "prefetch_environment": environment(weights.prefetch_environment(plan, name)),
+        "prefetch_environment": environment(weights.link_environment(name) if weights.shared(pool) else weights.prefetch_environment(plan, name)),
         # The transfer client buffers parts in memory; the engine needs more than this later anyway.
         "prefetch_memory": kubernetes_bytes(min(pool.pod.memory_bytes, 16 * GIB)),
         "scripts": weights.scripts_name(),

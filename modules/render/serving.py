@@ -29,6 +29,9 @@ def render_serving(plan: DeploymentPlan) -> dict[str, str]:
     if kv_tiers.needs_scripts(plan):
         values = {"name": kv_tiers.scripts_name(), "namespace": plan.namespace, "labels": naming.deployment_labels(plan), "scripts": kv_tiers.scripts()}
         files["kv-scripts.yaml"] = fill("serving/model-scripts.yaml.j2", values)
+    volume = weights.store_volume(plan)
+    if volume:
+        files["model-store-volume.yaml"] = fill("serving/model-store-volume.yaml.j2", {"store": volume})
     for name, model in sorted(plan.models.items()):
         files[naming.file_name(name, "model")] = fill("serving/model.yaml.j2", {"model": model_view(plan, name, model)})
         if weights.is_on_hub(model):
@@ -121,5 +124,6 @@ def support_view(workload: Workload) -> dict[str, Any]:
         "claim": cache_claim(workload),
         "folder": weights.cache_folder(workload),
         "size": kubernetes_bytes(workload.pool.pod.model_cache_bytes),
+        "cached": not weights.shared(workload.pool),
         "budget_selector": {**workload.selector, naming.COMPONENT: naming.ENGINE},
     }

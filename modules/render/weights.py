@@ -18,6 +18,10 @@ from inferform.render import naming
 from inferform.render.templating import source
 
 CACHE_MOUNT = "/cache"
+# Where pods see the file system that is linked to the store, and its claim, which all pods of the namespace share.
+STORE_CLAIM = "model-store"
+# Agents serve their node's cache to other nodes there.
+PEER_PORT = 8200
 # A link in the pod's own volume, so that the engine's command names no revision.
 MODEL_MOUNT = "/models"
 MODEL_PATH = f"{MODEL_MOUNT}/weights"
@@ -76,6 +80,33 @@ def store_environment(plan: DeploymentPlan, name: str) -> dict[str, str]:
 def prefetch_environment(plan: DeploymentPlan, name: str) -> dict[str, str]:
     """Environment of the container that fills the node's cache."""
     return {**store_environment(plan, name), "CACHE": CACHE_MOUNT, "HOME": SCRATCH_MOUNT, "LINK": MODEL_PATH, "JOBS": "4"}
+
+
+def link_environment(name: str) -> dict[str, str]:
+    """Environment of the container that points at the weights on the file system."""
+    return {"HOME": SCRATCH_MOUNT, "LINK": MODEL_PATH, "SHARED": f"{CACHE_MOUNT}/{labels.store_prefix(name)}".removesuffix("/")}
+
+
+def shared(pool: PoolPlan) -> bool:
+    """Whether the pool's pods read weights from the file system instead of their node's disk."""
+    return pool.pod.weights_from == "lustre"
+
+
+def store_volume(plan: DeploymentPlan) -> dict[str, Any] | None:
+    """The file system as a static volume, and its claim; None where no pool reads from it."""
+    lustre = plan.model_store.lustre
+    if lustre is None or lustre.file_system_id is None or not any(shared(pool) for _, _, _, pool in plan.pool_items()):
+        return None
+    return {
+        "volume": f"{plan.namespace}-{STORE_CLAIM}",
+        "claim": STORE_CLAIM,
+        "namespace": plan.namespace,
+        "labels": naming.deployment_labels(plan),
+        "size": f"{lustre.storage_gib}Gi",
+        "handle": lustre.file_system_id,
+        "dns_name": f"{lustre.file_system_id}.fsx.{plan.cloud.region}.amazonaws.com",
+        "mount_name": lustre.mount_name,
+    }
 
 
 def import_view(plan: DeploymentPlan, name: str, model: ModelPlan) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from inferform.stacks.aws.account import Account
 from inferform.stacks.aws.iam import document
@@ -12,9 +12,21 @@ from inferform.stacks.values import Text, Value
 _WAIT_DAYS = 30
 
 
-def key(stack: Stack, account: Account, name: str, purpose: str, *, log_groups: Sequence[str] = ()) -> Handle:
-    """A key with the alias `<deployment>-<environment>-<name>`; CloudWatch Logs may use it for the named log groups only."""
-    statements: list[dict[str, Value]] = [
+def key(
+    stack: Stack,
+    account: Account,
+    name: str,
+    purpose: str,
+    *,
+    log_groups: Sequence[str] = (),
+    more: Sequence[Mapping[str, Value]] = (),
+    region: str | None = None,
+) -> Handle:
+    """A key with the alias `<deployment>-<environment>-<name>`; CloudWatch Logs may use it for the named log groups only.
+
+    `more` are further statements of its policy; `region` is where it lives, when that is not the deployment's.
+    """
+    statements: list[Mapping[str, Value]] = [
         {
             "Sid": "Account",
             "Effect": "Allow",
@@ -36,10 +48,11 @@ def key(stack: Stack, account: Account, name: str, purpose: str, *, log_groups: 
                 "Condition": {"ArnEquals": {"kms:EncryptionContext:aws:logs:arn": arns}},
             }
         )
+    statements += more
     made = stack.resource(
         "aws_kms_key",
         name,
-        {"description": purpose, "enable_key_rotation": True, "deletion_window_in_days": _WAIT_DAYS, "policy": document(*statements)},
+        {"description": purpose, "enable_key_rotation": True, "deletion_window_in_days": _WAIT_DAYS, "policy": document(*statements), "region": region},
     )
-    stack.resource("aws_kms_alias", name, {"name": f"alias/{stack.plan.resource_prefix()}-{name}", "target_key_id": made.ref("key_id")})
+    stack.resource("aws_kms_alias", name, {"name": f"alias/{stack.plan.resource_prefix()}-{name}", "target_key_id": made.ref("key_id"), "region": region})
     return made

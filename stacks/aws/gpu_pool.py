@@ -165,6 +165,7 @@ def _template(stack: Stack, group: Group, security_groups: list[Ref], own_role: 
             max_pods=nodes.max_pods,
             local_disks=nodes.local_nvme_count > 0,
             warm=nodes.warm_pool is not None,
+            mirror=stack.plan.model_store.distribution.image_peers,
             cluster=_coordinates(stack, group) if nodes.ami_id or not managed else None,
         ),
         efa=nodes.efa,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inferform.labels import import_account, serving_account, store_prefix
+from inferform.labels import AGENTS_NAMESPACE, cache_account, import_account, serving_account, store_prefix
 from inferform.plan_quantize import QuantizePlan
 from inferform.stacks.aws import addons, controllers, iam
 from inferform.stacks.aws.account import Account, open_account
@@ -34,6 +34,8 @@ def build(stack: Stack) -> None:
     for model in sorted(plan.models):
         reads, writes = _read(stack, model), _write(stack, model, plan.models[model].quantize)
         wanted.append(ServiceAccount(plan.namespace, serving_account(model), f"Reads the weights of {model}", "read-weights", reads))
+        if plan.model_store.distribution.node_agents and any(p.pod.weights_from != "lustre" for p in plan.models[model].pools.values()):
+            wanted.append(ServiceAccount(AGENTS_NAMESPACE, cache_account(model), f"Fetches the weights of {model} onto nodes", "read-weights", reads))
         wanted.append(ServiceAccount(plan.namespace, import_account(model), f"Stores the weights of {model}", "write-weights", writes))
     wanted += _controllers(stack, account)
     stack.output("role_arns", {a.name: _associate(stack, account, a) for a in wanted})

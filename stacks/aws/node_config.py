@@ -19,6 +19,12 @@ from inferform.stacks.values import Ref, Text, Value, call, text
 # Directories that Bottlerocket binds to the local disks: those that nodeadm moves, and the model cache.
 _MOVED = ("/var/lib/containerd", "/var/lib/kubelet", "/var/log/pods", node_cache_path(os="bottlerocket", local_disks=True))
 _BOUNDARY = "NODECONFIG"
+# EKS's images throw layers away once they are unpacked and know no mirrors. Source: spegel.dev, "Getting Started", EKS AL2023 (read 2026-12-01).
+_MIRRORED = """[plugins."io.containerd.cri.v1.images".registry]
+config_path = "/etc/containerd/certs.d"
+[plugins."io.containerd.cri.v1.images"]
+discard_unpacked_layers = false
+"""
 # The kubelet starts after the scripts of user data (nodeadm-run.service stands after cloud-final.service), so a node of a warm pool that waits
 # here is prepared but not part of the cluster. Once stopped it does not run the script again: it is started only to serve.
 # Sources: awslabs/amazon-eks-ami, templates/al2023; EC2 Auto Scaling user guide, "Retrieve the target lifecycle state" (read 2026-12-01).
@@ -46,18 +52,21 @@ class ClusterCoordinates:
     taints: Mapping[str, str]  # key -> value:effect
 
 
-def user_data(*, os: str, max_pods: int, local_disks: bool, cluster: ClusterCoordinates | None, warm: bool = False) -> Ref | str:
-    """The base64 text of the launch template; `cluster` only where EKS does not tell the node itself. A `warm` node joins when it is taken into service."""
+def user_data(*, os: str, max_pods: int, local_disks: bool, cluster: ClusterCoordinates | None, warm: bool = False, mirror: bool = False) -> Ref | str:
+    """The base64 text of the launch template; `cluster` only where EKS does not tell the node itself.
+
+    A `warm` node joins when it is taken into service. With `mirror` containerd keeps layers and asks mirrors, so that nodes can pull from each other.
+    """
     if os == "bottlerocket":
         config = _bottlerocket(max_pods, local_disks, cluster, warm=warm)
     else:
-        config = _multipart(_node_config(max_pods, local_disks, cluster), warm=warm)
+        config = _multipart(_node_config(max_pods, local_disks, cluster, mirror=mirror), warm=warm)
     if any(isinstance(p, Ref) for p in config.parts):
         return call("string", "base64encode", config)
     return base64.b64encode("".join(str(p) for p in config.parts).encode()).decode()
 
 
-def _node_config(max_pods: int, local_disks: bool, cluster: ClusterCoordinates | None) -> Text:
+def _node_config(max_pods: int, local_disks: bool, cluster: ClusterCoordinates | None, *, mirror: bool) -> Text:
     kubelet: dict[str, Value] = {"config": {"maxPods": max_pods}}
     spec: dict[str, Value] = {"kubelet": kubelet}
     if cluster:
@@ -73,6 +82,8 @@ def _node_config(max_pods: int, local_disks: bool, cluster: ClusterCoordinates |
         kubelet["flags"] = [*flags]
     if local_disks:
         spec["instance"] = {"localStorage": {"strategy": "RAID0"}}
+    if mirror:
+        spec["containerd"] = {"config": _MIRRORED}
     return text("---\n", *_yaml({"apiVersion": "node.eks.aws/v1alpha1", "kind": "NodeConfig", "spec": spec}, 0))
 
 

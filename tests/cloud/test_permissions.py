@@ -17,6 +17,7 @@ from inferform.cloud.permissions import INLINE_LIMIT, MANAGED_LIMIT, Scope, acti
 from inferform.cloud.preflight import preflight
 from inferform.errors import InputError
 from inferform.plan import DeploymentPlan
+from inferform.plan_store import ReplicaPlan
 from inferform.stacks import schema
 from samples import sample_plan
 from synthesis import sample_stacks, stacks_of
@@ -257,3 +258,16 @@ def test_bootstrap_needs_exactly_what_the_policy_says(aws: AwsDouble) -> None:
     bootstrap(plan, aws.sessions())
     bootstrap(plan.model_copy(update={"state": plan.state.model_copy(update={"bucket": f"{plan.state.bucket}-two"})}), aws.sessions())
     assert set(aws.called) == set(listed(policies(["aws_vpc"], Scope.of(plan))["bootstrap"])) - {"s3:ListAllMyBuckets"}
+
+
+def test_the_copy_of_the_store_is_inside_the_scope() -> None:
+    """With a copy in a second region the operator may change its bucket and keys there, and nothing else there by name."""
+    plan = sample_plan()
+    replica = ReplicaPlan(region="us-west-2", bucket="contract-qa-prod-models-copy-1a2b3c4d")
+    copied = plan.model_copy(update={"model_store": plan.model_store.model_copy(update={"replica": replica})})
+    operator = {s["Sid"]: s for s in policies(used(stacks_of(copied).values()), Scope.of(copied))["operator"]["Statement"]}
+    assert "arn:aws:s3:::contract-qa-prod-models-copy-1a2b3c4d/*" in operator["ModelStore"]["Resource"]
+    assert "arn:aws:kms:us-west-2:*:alias/contract-qa-prod-*" in operator["Keys"]["Resource"]
+    assert ["us-east-1", "us-west-2"] == operator["Region"]["Condition"]["StringEquals"]["aws:RequestedRegion"]
+    elsewhere = {sid for sid, s in operator.items() if any("us-west-2" in r for r in s["Resource"])}
+    assert {"Keys"} == elsewhere

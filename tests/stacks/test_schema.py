@@ -114,7 +114,13 @@ def test_the_schema_holds_what_the_stacks_use() -> None:
     assert "6.25.0" == document["provider_version"]
     assert (set(extract_schema.RESOURCES), set(extract_schema.DATA_SOURCES)) == (set(document["resource"]), set(document["data"]))
     used = {kind for stack in sample_stacks().values() for kind in stack["resource"]}
-    unused = {"aws_autoscaling_schedule", "aws_prometheus_workspace"}
+    unused = {
+        "aws_autoscaling_schedule",
+        "aws_fsx_data_repository_association",
+        "aws_fsx_lustre_file_system",
+        "aws_prometheus_workspace",
+        "aws_s3_bucket_replication_configuration",
+    }
     assert unused == set(document["resource"]) - used
 
 

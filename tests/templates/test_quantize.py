@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.templates.test_scripts import FAKE_AWS
+from tests.templates.places import FAKE_AWS
 
 FAKE_PYTHON = """#!/bin/sh
 # `-c import` fails until pip has run; the quantizer writes a checkpoint and a report.

@@ -33,3 +33,24 @@ def test_reasons_and_warnings_are_shown_and_long_lists_cut() -> None:
     assert "candidate 6" not in text
     assert "and 3 more; --format json lists them all" in text
     assert "Warnings\n  - spot alone carries the burst" in text
+
+
+def test_cold_starts_are_told_by_node() -> None:
+    """A new node and one that has both, each step, the way of the weights and why; without figures of ways the pod's own start."""
+    data = plan_data()
+    path = {
+        "kind": "disk",
+        "bandwidth_bytes_per_s": 2.5e9,
+        "image_s": 216.0,
+        "download_s": 28.8,
+        "load_s": 12.0,
+        "warmup_s": 60.0,
+        "overlap_s": 28.8,
+        "ready_s": 288.0,
+    }
+    data["models"]["llama-70b"]["load"] |= {"image_s": 216.0, "ready_s": 288.0, "warm_s": 72.0, "paths": [path], "why": "the fastest of what is there"}
+    text = plan_text(DeploymentPlan.model_validate(data))
+    assert "  a new node answers in 288 s: image 216 s (download 29 s meanwhile), load 12 s, warm up 60 s\n" in text
+    assert "  one that has image and weights answers in 72 s; weights come from the bucket by local disks\n" in text
+    assert "- weights from the bucket by local disks: the fastest of what is there" in text
+    assert "  ready in 101 s: download 29 s, load 12 s, warm up 60 s" in text

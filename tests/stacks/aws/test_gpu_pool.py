@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from typing import Any
 
 import pytest
@@ -308,3 +309,12 @@ def test_every_problem_comes_at_once() -> None:
     with pytest.raises(InputError) as caught:
         stacks_of(changed(spoil))
     assert ["models.a.nodes.zones"] * 2 + ["models.b.nodes.zones"] * 2 == [p.field for p in caught.value.problems]
+
+
+def test_nodes_that_share_images_keep_layers_and_ask_mirrors() -> None:
+    """With image peers containerd keeps what it unpacked and reads mirror settings; other nodes are told nothing of it."""
+    plan = changed(lambda d: d["model_store"].update(distribution={"image_peers": True}))
+    config = node_config(nodes_of(plan)["aws_launch_template"]["llama-70b-aggregated"])["spec"]["containerd"]["config"]
+    images = tomllib.loads(config)["plugins"]["io.containerd.cri.v1.images"]
+    assert (False, "/etc/containerd/certs.d") == (images["discard_unpacked_layers"], images["registry"]["config_path"])
+    assert "containerd" not in node_config(sample_stacks()["nodes"]["resource"]["aws_launch_template"]["llama-70b-aggregated"])["spec"]

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from inferform.labels import import_account, serving_account
+from inferform.labels import cache_account, import_account, serving_account
 from synthesis import changed, sample_stacks, stacks_of
 
 BUCKET = "${data.terraform_remote_state.model_store.outputs.bucket_arn}"
@@ -90,7 +90,7 @@ def statements(found: dict[str, Any], name: str) -> list[dict[str, Any]]:
 def test_no_controller_has_a_role_unless_it_is_there() -> None:
     """Without a load balancer controller, External Secrets and remote write there are only the models' roles and the autoscaler's."""
     names = set(asked(load_balancer_controller=False)["aws_iam_role"])
-    models = {account(m) for m in ("bge", "llama-405b", "llama-70b", "llama-8b") for account in (serving_account, import_account)}
+    models = {account(m) for m in ("bge", "llama-405b", "llama-70b", "llama-8b") for account in (cache_account, serving_account, import_account)}
     assert models | {"cluster-autoscaler"} == names
     assert "aws_prometheus_workspace" not in asked()
 
@@ -148,3 +148,18 @@ def test_the_s3_driver_reads_the_store_by_a_role_of_its_own() -> None:
     assert "s3-csi-driver-sa" == addon["pod_identity_association"][0]["service_account"]
     actions = {a for s in statements(found, "aws-mountpoint-s3-csi-driver-read-store") for a in s["Action"]}
     assert {"s3:GetObject", "s3:ListBucket", "kms:Decrypt"} == actions
+
+
+def test_node_agents_read_only_their_models_weights() -> None:
+    """The agent that fills caches has an account in the agents' namespace with the serving pods' rights; without agents or node caches it has none."""
+    account = cache_account("llama-70b")
+    assert policy(f"{serving_account('llama-70b')}-read-weights") == policy(f"{account}-read-weights")
+    association = resources()["aws_eks_pod_identity_association"][account]
+    assert ("inferform-system", account) == (association["namespace"], association["service_account"])
+    without = stacks_of(changed(lambda d: d["model_store"].update(distribution={"node_agents": False})))["identity"]["resource"]["aws_iam_role"]
+    assert account not in without
+
+    def shared(data: dict[str, Any]) -> None:
+        data["models"]["llama-70b"]["pools"]["aggregated"]["pod"]["weights_from"] = "lustre"
+
+    assert account not in stacks_of(changed(shared))["identity"]["resource"]["aws_iam_role"]

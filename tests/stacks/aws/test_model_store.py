@@ -37,10 +37,12 @@ def test_plain_http_is_denied() -> None:
 
 
 def test_old_versions_do_not_pile_up() -> None:
-    """Replaced weights go after 30 days and broken uploads after 7."""
+    """Replaced weights go after 30 days, or what the plan says, and broken uploads after 7."""
     (rule,) = resources()["aws_s3_bucket_lifecycle_configuration"]["models"]["rule"]
     assert [{"noncurrent_days": 30}] == rule["noncurrent_version_expiration"]
     assert [{"days_after_initiation": 7}] == rule["abort_incomplete_multipart_upload"]
+    longer = stacks_of(changed(lambda d: d["model_store"].update(keep_old_days=90)))["model_store"]["resource"]
+    assert [{"noncurrent_days": 90}] == longer["aws_s3_bucket_lifecycle_configuration"]["models"]["rule"][0]["noncurrent_version_expiration"]
 
 
 @pytest.mark.parametrize("protected", [True, False])
