@@ -61,10 +61,21 @@ def quota_family(instance_type: str) -> str:
     return "Standard" if name[:1] in _STANDARD and name not in _COUNTED_APART else ""
 
 
-def image_parameter(ami_type: str, kubernetes_version: str) -> str | None:
-    """The SSM parameter that names the newest image of a kind; None for kinds that are not listed."""
+def image_parameter(ami_type: str, kubernetes_version: str, release: str | None = None) -> str | None:
+    """The SSM parameter that names an image of a kind, the newest or that of a release; None for kinds that are not listed.
+
+    Source: as above, and the releases of awslabs/amazon-eks-ami (read 2026-12-01).
+    """
     path = _IMAGES.get(ami_type)
-    return path.format(version=kubernetes_version) if path else None
+    if path is None:
+        return None
+    newest = path.format(version=kubernetes_version)
+    if release is None:
+        return newest
+    if ami_type.startswith("BOTTLEROCKET"):
+        return newest.replace("/latest/", f"/{release.removeprefix('v')}/")
+    arch, variant = newest.split("/")[-4:-2]
+    return newest.replace("/recommended/", f"/amazon-eks-node-al2023-{arch}-{variant}-{kubernetes_version}-{release}/")
 
 
 def base_region(region: str) -> str:

@@ -11,7 +11,7 @@ from multiprocessing.pool import ThreadPool
 
 from inferform.cloud.api import Api, CallFailedError, SessionFactory
 from inferform.cloud.check import Answer, Check
-from inferform.cloud.checks import addresses, buckets, commitments, identity, images, kubernetes, market, quotas, reservations, zones
+from inferform.cloud.checks import addresses, buckets, commitments, identity, images, kubernetes, market, placement, quotas, reservations, zones
 from inferform.cloud.results import Counts, Finding, PreflightResult
 from inferform.cloud.site import Site
 from inferform.plan import DeploymentPlan
@@ -21,7 +21,8 @@ Progress = Callable[[int, int], None]
 
 FIRST = identity.CHECKS
 REST: tuple[Check, ...] = (
-    *buckets.CHECKS, *kubernetes.CHECKS, *quotas.CHECKS, *zones.CHECKS, *reservations.CHECKS, *commitments.CHECKS, *images.CHECKS, *addresses.CHECKS, *market.CHECKS,
+    *buckets.CHECKS, *kubernetes.CHECKS, *quotas.CHECKS, *zones.CHECKS, *reservations.CHECKS, *commitments.CHECKS, *placement.CHECKS, *images.CHECKS, *addresses.CHECKS,
+    *market.CHECKS,
 )  # fmt: skip
 CHECKS = (*FIRST, *REST)
 # What a plan takes for granted as long as it stands: capacity that was bought, prices, support of the Kubernetes version.

@@ -18,8 +18,9 @@ from moto.s3.models import s3_backends
 from werkzeug.wrappers import Request, Response
 
 _IMAGE = re.compile(
-    r"/aws/service/(eks/optimized-ami/(?P<al>1\.\d+)/amazon-linux-2023/(x86_64|arm64)/(standard|nvidia)/recommended/image_id"
-    r"|bottlerocket/aws-k8s-(?P<br>1\.\d+)(-nvidia)?/(x86_64|arm64)/latest/image_id)"
+    r"/aws/service/(eks/optimized-ami/(?P<al>1\.\d+)/amazon-linux-2023/(x86_64|arm64)/(standard|nvidia)/"
+    r"(recommended|amazon-eks-node-al2023-(x86_64|arm64)-(standard|nvidia)-1\.\d+-(?P<ar>v\d{8}))/image_id"
+    r"|bottlerocket/aws-k8s-(?P<br>1\.\d+)(-nvidia)?/(x86_64|arm64)/(latest|(?P<bv>\d+\.\d+\.\d+))/image_id)"
 )
 # Version -> (released, end of standard support, end of extended support).
 _CALENDAR = {
@@ -40,6 +41,7 @@ class Account:
     defaults: dict[tuple[str, str], float] = field(default_factory=dict)
     requests: list[Json] = field(default_factory=list)
     images_until: str = "1.36"
+    releases: set[str] = field(default_factory=lambda: {"v20261120", "1.51.0"})
 
     def fakes(self) -> dict[tuple[str, str], Fake]:
         """By service model and operation."""
@@ -83,7 +85,8 @@ class Account:
         for name in names:
             match = _IMAGE.fullmatch(name)
             version = (match.group("al") or match.group("br")) if match else ""
-            if version and (1, 31) <= _minor(version) <= _minor(self.images_until):
+            release = (match.group("ar") or match.group("bv")) if match else None
+            if version and (release is None or release in self.releases) and (1, 31) <= _minor(version) <= _minor(self.images_until):
                 value = f"ami-{hashlib.sha256(f'{region}{name}'.encode()).hexdigest()[:17]}"
                 found.append({"Name": name, "Type": "String", "Value": value, "Version": 1, "DataType": "aws:ec2:image"})
             else:

@@ -1,6 +1,6 @@
 """What is for sale, as fakes that reject what AWS rejects: reservations, capacity blocks, spot scores and prices, the price list.
 
-Sources: EC2 API reference (DescribeCapacityReservations, DescribeCapacityBlockOfferings, GetSpotPlacementScores,
+Placement groups are here too, as what they keep together is bought capacity. Sources: EC2 API reference (DescribeCapacityReservations, DescribeCapacityBlockOfferings, GetSpotPlacementScores,
 DescribeSpotPriceHistory) and Price List API reference (GetProducts), read 2026-12-01.
 """
 
@@ -26,7 +26,7 @@ _LINUX = {
 @dataclass
 class Market:
     """What is on sale. Prices are USD an hour, by (instance type, region) and (instance type, zone id); scores by zone id,
-    reserved instances by type.
+    reserved instances by type, strategies of placement groups by name.
     """
 
     reservations: dict[str, Json] = field(default_factory=dict)
@@ -37,6 +37,7 @@ class Market:
     zones: dict[str, dict[str, str]] = field(default_factory=dict)
     reserved: dict[str, int] = field(default_factory=dict)
     savings_plans: list[Json] = field(default_factory=list)
+    placement_groups: dict[str, str] = field(default_factory=dict)
 
     def fakes(self) -> dict[tuple[str, str], Fake]:
         """By service model and operation."""
@@ -48,6 +49,7 @@ class Market:
             ("pricing", "GetProducts"): self._products,
             ("ec2", "DescribeReservedInstances"): self._reserved,
             ("savingsplans", "DescribeSavingsPlans"): self._savings_plans,
+            ("ec2", "DescribePlacementGroups"): self._placement_groups,
         }
 
     def reserve(self, id: str, *, instance_type: str, zone: str, count: int, free: int | None = None, **changes: object) -> None:
@@ -119,6 +121,14 @@ class Market:
 
     def _savings_plans(self, given: Json, region: str) -> Json:
         return {"savingsPlans": [p for p in self.savings_plans if p["state"] in given.get("states", [p["state"]])]}
+
+    def _placement_groups(self, given: Json, region: str) -> Json:
+        names = given.get("GroupNames") or sorted(self.placement_groups)
+        for name in names:
+            if name not in self.placement_groups:
+                raise RefusedError("InvalidPlacementGroup.Unknown", f"The Placement Group '{name}' is unknown.")
+        rows = [{"GroupName": n, "State": "available", "Strategy": self.placement_groups[n]} for n in names]
+        return {"PlacementGroups": rows}
 
     def _products(self, given: Json, region: str) -> Json:
         if given.get("ServiceCode") != "AmazonEC2":

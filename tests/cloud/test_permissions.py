@@ -226,6 +226,7 @@ def test_preflight_needs_exactly_what_the_policy_says(aws: AwsDouble) -> None:
     pool["purchase"][0] |= {"kind": "capacity_block", "reservation_id": "cr-0123456789abcdef0", "zone": "use1-az4"}
     data["models"]["bge"]["pools"]["aggregated"]["infrastructure"] |= {"ami_id": "ami-0123456789abcdef0", "ami_type": None}
     data["models"]["llama-405b"]["pools"]["aggregated"]["purchase"][0] |= {"kind": "reserved", "reservation_id": "cr-0123456789abcdef1", "zone": "use1-az4"}
+    data["models"]["llama-405b"]["pools"]["aggregated"]["infrastructure"] |= {"placement_group": True, "placement_group_name": "racks"}
     aws.market.reserve("cr-0123456789abcdef1", instance_type="p5.48xlarge", zone="use1-az4", count=4, free=0)
     data["models"]["bge"]["pools"]["aggregated"]["purchase"][0]["kind"] = "reserved"
     plan = DeploymentPlan.model_validate(data)

@@ -39,8 +39,8 @@ def test_a_ready_account_has_nothing_against_the_plan(aws: AwsDouble) -> None:
     assert [] == [f for f in result.findings if f.severity != "ok"]
     assert not result.blocked
     assert (0, 0, 0, len(result.findings)) == (result.counts.blocker, result.counts.warning, result.counts.unknown, result.counts.ok)
-    # Without reservations and commitments in the plan there is nothing to say about them.
-    assert {c.id for c in CHECKS} - {"RSV001", "RSV002"} == {f.id for f in result.findings}
+    # Without reservations, commitments and own placement groups in the plan there is nothing to say about them.
+    assert {c.id for c in CHECKS} - {"PLG001", "RSV001", "RSV002"} == {f.id for f in result.findings}
     assert aws.number == result.account
 
 

@@ -14,24 +14,25 @@ _SYSTEM_IMAGE = "AL2023_x86_64_STANDARD"
 
 def _images(site: Site) -> Iterator[Answer]:
     version, region = site.plan.cloud.kubernetes_version, site.plan.cloud.region
-    wanted: dict[str, set[str]] = {_SYSTEM_IMAGE: {"system"}}
+    # By kind and release; without a release the newest.
+    wanted: dict[tuple[str, str], set[str]] = {(_SYSTEM_IMAGE, ""): {"system"}}
     own: dict[str, list[Group]] = {}
     for group in site.groups():
         nodes = group.pool.infrastructure
         if nodes.ami_id:
             own.setdefault(nodes.ami_id, []).append(group)
         else:
-            wanted.setdefault(nodes.ami_type or _kind(nodes.os, nodes.gpus_per_node), set()).add(group.subject)
-    paths = {kind: image_parameter(kind, version) for kind in sorted(wanted)}
+            wanted.setdefault((nodes.ami_type or _kind(nodes.os, nodes.gpus_per_node), nodes.ami_release or ""), set()).add(group.subject)
+    paths = {(kind, release): image_parameter(kind, version, release or None) for kind, release in sorted(wanted)}
     found: dict[str, str] = {}
     names = [p for p in paths.values() if p]
     # GetParameters takes ten names.
     for start in range(0, len(names), 10):
         answer = site.api.call("ssm", "get_parameters", Names=names[start : start + 10])
         found |= {p["Name"]: p["Value"] for p in answer["Parameters"]}
-    for kind, path in paths.items():
-        users = ", ".join(sorted(wanted[kind]))
-        subject = f"{kind} for {users}"
+    for (kind, release), path in paths.items():
+        users = ", ".join(sorted(wanted[kind, release]))
+        subject = f"{kind}{f' {release}' if release else ''} for {users}"
         if path is None:
             yield Answer("unknown", subject, "this kind of image is not known here", f"an image for Kubernetes {version}", "check that EKS publishes it")
         elif path in found:
@@ -39,7 +40,8 @@ def _images(site: Site) -> Iterator[Answer]:
         else:
             yield Answer(
                 "blocker", subject, f"no image for Kubernetes {version} in {region}", f"the parameter {path}",
-                "set cloud.kubernetes_version to one that has it, or nodes.os to the other operating system",
+                "set nodes.ami_release to one that EKS published for this version, or leave it out" if release
+                else "set cloud.kubernetes_version to one that has it, or nodes.os to the other operating system",
                 shell("aws", "ssm", "get-parameter", "--name", path, "--region", region),
             )  # fmt: skip
     for image, groups in sorted(own.items()):

@@ -11,6 +11,7 @@ from inferform.cloud.checks import images
 from inferform.cloud.facts import image_parameter
 from inferform.plan import DeploymentPlan
 from inferform.stacks.aws.groups import IMAGES
+from inferform.stacks.aws.groups import image_parameter as launched
 
 
 def with_nodes(aws: AwsDouble, **nodes: Any) -> DeploymentPlan:
@@ -42,6 +43,20 @@ def test_a_version_without_images_blocks(aws: AwsDouble) -> None:
     assert f"aws ssm get-parameter --name {path} --region us-east-1" == found[0].command
 
 
+@pytest.mark.parametrize(
+    ("os", "release", "severity"),
+    [("al2023", "v20261120", "ok"), ("al2023", "v20200101", "blocker"), ("bottlerocket", "1.51.0", "ok"), ("bottlerocket", "1.0.1", "blocker")],
+)
+def test_a_release_must_have_been_published(aws: AwsDouble, os: str, release: str, severity: str) -> None:
+    """A pinned release is looked up by its own parameter, apart from the newest image of the kind."""
+    kind = "AL2023_x86_64_NVIDIA" if os == "al2023" else "BOTTLEROCKET_x86_64_NVIDIA"
+    found = by_subject(look(aws, with_nodes(aws, kind="self_managed", os=os, ami_type=kind, ami_release=release), *images.CHECKS))
+    finding = found[f"{kind} {release} for llama-70b/aggregated"]
+    assert severity == finding.severity
+    assert ("set nodes.ami_release to one that EKS published" in finding.fix) == (severity == "blocker")
+    assert "ok" == found["AL2023_x86_64_NVIDIA for llama-405b/aggregated, llama-8b/aggregated"].severity
+
+
 def test_a_kind_that_is_not_known_is_unknown(aws: AwsDouble) -> None:
     """An ami_type of the future is not called wrong."""
     found = by_subject(look(aws, with_nodes(aws, ami_type="AL2031_x86_64_NVIDIA"), *images.CHECKS))
@@ -66,5 +81,7 @@ def test_an_own_image_that_is_there_is_ok_if_it_fits(aws: AwsDouble) -> None:
 
 @pytest.mark.parametrize("kind", sorted(IMAGES))
 def test_preflight_looks_where_launch_templates_look(kind: str) -> None:
-    """The parameter that is checked is the one self-managed nodes resolve at launch."""
-    assert IMAGES[kind].format(version="1.35") == image_parameter(kind, "1.35")
+    """The parameter that is checked is the one self-managed nodes resolve at launch, of the newest image or of a release."""
+    release = "1.51.0" if kind.startswith("BOTTLEROCKET") else "v20261120"
+    for pinned in (None, release):
+        assert launched(kind, "1.35", pinned) == image_parameter(kind, "1.35", pinned)
