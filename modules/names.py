@@ -51,7 +51,7 @@ ClockTime = Annotated[str, _text(r"^([01][0-9]|2[0-3]):[0-5][0-9]$", 'a time of 
 ClockEnd = Annotated[str, _text(r"^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$", 'a time of day in quotes, such as "19:00", or "24:00"', 5)]
 TimeZone = Annotated[str, _text(r"^[A-Za-z]+([/_+-][A-Za-z0-9]+)*$", "an IANA time zone such as Europe/Berlin", 64)]
 S3Object = Annotated[
-    str, _text(r"^s3://[a-z0-9][a-z0-9.-]+[a-z0-9]/[A-Za-z0-9!_.*'()/=-]*[A-Za-z0-9_.-]$", "an object in S3 such as s3://acme-data/prompts/contracts.jsonl", 1024)
+    str, _text(r"^s3://[a-z0-9][a-z0-9.-]+[a-z0-9]/[A-Za-z0-9_./=-]*[A-Za-z0-9_.-]$", "an object in S3 such as s3://acme-data/prompts/contracts.jsonl", 1024)
 ]
 HubName = Annotated[str, _text(r"^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$", "a name on the model hub such as org/name", 128)]
 DataField = Annotated[str, _text(r"^[A-Za-z_][A-Za-z0-9_.-]*$", "letters, digits, dots, dashes and underscores", 64)]

@@ -100,7 +100,7 @@ def faults(row: dict[str, Any], values: list[str]) -> list[str]:
             continue
         if row["choices"] and value not in row["choices"]:
             said.append(f"{value} is none of {row['choices']}")
-        if kind == "int" and not re.fullmatch(r"-?\d+", value) or kind == "float" and not re.fullmatch(r"-?\d+(\.\d+)?", value):
+        if (kind == "int" and not re.fullmatch(r"-?\d+", value)) or (kind == "float" and not re.fullmatch(r"-?\d+(\.\d+)?", value)):
             said.append(f"{value} is no {kind}")
         if kind.startswith("human_readable_int") and not re.fullmatch(r"\d+(\.\d+)?[kKmMgGtT]?|-1|auto", value):
             said.append(f"{value} is no number")

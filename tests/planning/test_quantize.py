@@ -97,6 +97,10 @@ def test_what_cannot_be_made_is_refused(source: str, changes: dict[str, Any], me
         ({"method": "awq", "data": {}}, "give exactly one of uri and hub"),
         ({"method": "awq", "data": {"uri": "s3://a-b/c.jsonl", "hub": "o/p"}}, "give exactly one of uri and hub"),
         ({"method": "awq", "data": {"uri": "https://a/c.jsonl"}}, "uri"),
+        # An asterisk would open the whole bucket to the job's role.
+        ({"method": "awq", "data": {"uri": "s3://acme-data/*"}}, "uri"),
+        ({"method": "awq", "data": {"uri": "s3://acme-data/a*.jsonl"}}, "uri"),
+        ({"method": "awq", "data": {"uri": "s3://acme-data/$(HOME).jsonl"}}, "uri"),
         ({**HUB, "samples": 64}, "samples"),
         ({**HUB, "samples": 513}, "samples"),
         ({**HUB, "group_size": 100}, "group_size"),
