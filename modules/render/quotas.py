@@ -71,5 +71,7 @@ def most(plan: DeploymentPlan) -> dict[str, Any]:
 
 
 def largest_volume(plan: DeploymentPlan) -> str:
-    """The most that one claim may ask for: the largest cache of weights."""
-    return kubernetes_bytes(max(pool.pod.model_cache_bytes for _, _, _, pool in plan.pool_items()))
+    """The most that one claim may ask for: the largest cache of weights, or the file system that pods read from."""
+    lustre = plan.model_store.lustre
+    shared = lustre.storage_gib * GIB if lustre and weights.store_volume(plan) else 0
+    return kubernetes_bytes(max(shared, *(pool.pod.model_cache_bytes for _, _, _, pool in plan.pool_items())))

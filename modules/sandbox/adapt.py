@@ -192,10 +192,16 @@ class _Stack:
                 self.removed.append(f"{here.address}: {here.path} {found[0]!r} is not in provider {self.schema.version}")
                 continue
             if isinstance(item, dict):
+                said = bool(item)
                 self._block(item, block, here)
+                # A block that lost all it said would still be sent, and says something else when it is empty.
+                if said and not item:
+                    continue
             kept.append(item)
         if isinstance(body[name], list):
             body[name] = kept
+        if not kept:
+            del body[name]
 
     def _remove(self, body: Json, name: str, line: str) -> None:
         if body.pop(name) is not None:
@@ -204,7 +210,10 @@ class _Stack:
     def _word(self, body: Json, name: str, here: _Place) -> None:
         words, value = WORDS.get(here.key, {}), body[name]
         if isinstance(value, str | int) and value in words:
-            body[name] = words[value]
+            if words[value] is None:
+                del body[name]
+            else:
+                body[name] = words[value]
             self.removed.append(f"{here.address}: {here.path} {value!r} became {words[value]!r}")
 
     # References to what is gone

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from inferform.catalog.instances import cpu_instances, gpu_instances, offered_regions, zones
 from inferform.catalog.prices import price, regions
 from inferform.cloud.facts import quotas
@@ -12,10 +14,14 @@ from inferform.sandbox.fakes_wire import Fakes, Wsgi
 _GOOD_SCORE = 8
 
 
-def dressed(application: Wsgi) -> Wsgi:
-    """The application with fakes in front for everything preflight asks and moto lacks."""
+def dressed(application: Wsgi, *, answered: Collection[tuple[str, str]] = ()) -> Wsgi:
+    """The application with fakes in front for everything preflight asks and moto lacks.
+
+    `answered` are (service model, operation) that the application itself has a behaving answer for.
+    """
     market, account = usual_market(), new_account()
-    return BucketOwners(Fakes(application, {**market.fakes(), **account.fakes()}))
+    fakes = {**market.fakes(), **account.fakes()}
+    return BucketOwners(Fakes(application, {call: fake for call, fake in fakes.items() if call not in answered}))
 
 
 def new_account() -> Account:

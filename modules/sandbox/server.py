@@ -13,6 +13,7 @@ from typing import Any, Self
 from inferform.sandbox import ec2
 from inferform.sandbox.call import Call, read_call
 from inferform.sandbox.eks import Eks
+from inferform.sandbox.fakes_usual import dressed
 from inferform.sandbox.placement_groups import PlacementGroups
 from moto.backends import get_backend
 from moto.core.config import default_user_config
@@ -21,6 +22,8 @@ from werkzeug.serving import BaseWSGIServer, make_server
 from werkzeug.test import run_wsgi_app
 from werkzeug.wrappers import Response
 
+# The double keeps placement groups, which those of the fakes for preflight would hide.
+_ANSWERED = (("ec2", "DescribePlacementGroups"),)
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
@@ -78,7 +81,7 @@ class Double:
         # Roles attach AWS managed policies, which moto only knows when told.
         default_user_config["iam"] = {"load_aws_managed_policies": True}
         self.application = Application()
-        self._server: BaseWSGIServer = make_server("127.0.0.1", port, self.application, threaded=True, request_handler=_Quiet)
+        self._server: BaseWSGIServer = make_server("127.0.0.1", port, dressed(self.application, answered=_ANSWERED), threaded=True, request_handler=_Quiet)
         self._thread = threading.Thread(target=self._server.serve_forever, name="aws-double", daemon=True)
 
     @property

@@ -115,6 +115,9 @@ def test_a_file_system_replaces_the_nodes_cache() -> None:
     assert {"SHARED": "/cache/models/m", "LINK": "/models/weights", "HOME": "/tmp"} == environment(prefetch)  # noqa: S108
     mounts = [m for c in (prefetch, pod["containers"][0]) for m in c["volumeMounts"] if m["name"] == "cache"]
     assert [True, True] == [m.get("readOnly") for m in mounts]
+    # The namespace lets a claim of that size in.
+    limits = one(plan, "LimitRange")["spec"]["limits"]
+    assert ["2400Gi"] == [limit["max"]["storage"] for limit in limits if limit["type"] == "PersistentVolumeClaim"]
     daemon = agent(plan)
     assert ["image"] == [c["name"] for c in daemon["containers"]]
     assert ("volumes" in daemon, "initContainers" in daemon) == (False, False)

@@ -13,8 +13,9 @@ from inferform.cloud.api import sessions
 from inferform.cloud.preflight import preflight
 from inferform.cloud.results import Finding
 from inferform.plan import DeploymentPlan
+from inferform.sandbox.backend import client
 from inferform.sandbox.fakes_usual import dressed, new_account, usual_market
-from inferform.sandbox.server import _Quiet
+from inferform.sandbox.server import Double, _Quiet
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from samples import plan_data
 from werkzeug.serving import make_server
@@ -58,3 +59,9 @@ def test_preflight_can_ask_everything(url: str) -> None:
     unknown: list[Finding] = [f for f in result.findings if f.severity == "unknown"]
     assert [] == unknown
     assert {"STA001", "QTA001"} == {f.id for f in result.findings if f.severity == "blocker"}
+
+
+def test_the_sandbox_wears_it(double: Double) -> None:
+    """The double that commands talk to with --sandbox answers what preflight asks and moto lacks, here the GPU quota of a new account."""
+    quota = client(double.url, "service-quotas", "us-east-1").get_aws_default_service_quota(ServiceCode="ec2", QuotaCode="L-417A185B")["Quota"]
+    assert 0 == quota["Value"]
