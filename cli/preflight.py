@@ -9,12 +9,12 @@ import typer
 from inferform.cli.options import Env, Sandbox, Spec
 from inferform.cli.output import Output
 from inferform.cli.sized import Prices
-from inferform.errors import EXIT_DONE, EXIT_FAILED
+from inferform.errors import EXIT_DONE, EXIT_FAILED, InputError, Problem
 
 EXAMPLES = (
     "inferform preflight deployment.yaml --env prod",
     "inferform preflight deployment.yaml --env prod --format json --strict",
-    "AWS_PROFILE=prod inferform preflight deployment.yaml --env prod --limit 30",
+    "inferform preflight deployment.yaml --all --limit 30",
 )
 
 
@@ -25,6 +25,7 @@ def run(
     env: Env = None,
     prices: Prices = None,
     strict: Annotated[bool, typer.Option("--strict", help="What could not be checked blocks too.")] = False,
+    everywhere: Annotated[bool, typer.Option("--all", help="Every environment of the spec, side by side, each in its region.")] = False,
     limit: Annotated[float, typer.Option("--limit", metavar="SECONDS", min=1, max=3600, help="Longest time for all checks; a third of it for one.")] = 90,
     sandbox: Sandbox = None,
 ) -> int:
@@ -36,12 +37,18 @@ def run(
     from inferform.cli.formats.preflight_text import preflight_text
     from inferform.cli.sized import sized
     from inferform.cloud.api import sessions
-    from inferform.cloud.preflight import CHECKS, preflight
-    from inferform.load import load_spec
+    from inferform.cloud.preflight import CHECKS, preflight_all
+    from inferform.load import load_all, load_spec
 
-    plan = sized(out, load_spec(spec, env), prices)
-    with out.progress(f"checking {plan.cloud.region}", total=len(CHECKS)) as bar:
-        result = preflight(plan, sessions(sandbox), limit, lambda done, total: bar(done), now=datetime.now(UTC), check_limit_s=limit / 3, spec=spec)
-    out.result(result, lambda: preflight_text(result))
-    blocked = result.blocked or (strict and result.counts.unknown > 0)
+    if everywhere and env is not None:
+        raise InputError(Problem("--all takes every environment", field="--env", value=env, fix="give one of --env and --all"))
+    loaded = load_all(spec) if everywhere else [load_spec(spec, env)]
+    if everywhere and len(loaded) > 1:
+        # The document without an overlay is only one more environment where there are no others.
+        loaded = loaded[1:]
+    plans = [sized(out, one, prices) for one in loaded]
+    with out.progress(f"checking {', '.join(sorted({p.cloud.region for p in plans}))}", total=len(CHECKS) * len(plans)) as bar:
+        found = preflight_all(plans, sessions(sandbox), limit, lambda done, total: bar(done), now=datetime.now(UTC), check_limit_s=limit / 3, spec=spec)
+    out.result(found if everywhere else found.results[0], lambda: "\n\n".join(preflight_text(r) for r in found.results))
+    blocked = found.blocked or (strict and any(r.counts.unknown for r in found.results))
     return EXIT_FAILED if blocked else EXIT_DONE

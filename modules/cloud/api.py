@@ -15,6 +15,7 @@ SessionFactory = Callable[[], Any]
 Kind = Literal["credentials", "denied", "unreachable", "throttled", "refused"]
 
 _ATTEMPTS = 5
+_NOT_AWS = "the answer is not from AWS; does a proxy stand between?"
 _CONNECT_S, _READ_S = 5.0, 15.0
 
 _CREDENTIAL_CODES = frozenset(
@@ -154,7 +155,7 @@ class _Translated:
         if isinstance(err, ClientError):
             raise self._refused(err) from err
         if isinstance(err, ResponseParserError):
-            raise CallFailedError("unreachable", self.action, "the answer is not from AWS; does a proxy stand between?", region=self.region) from err
+            raise CallFailedError("unreachable", self.action, _NOT_AWS, region=self.region) from err
         if isinstance(err, BotoCoreError) and not isinstance(err, ParamValidationError):
             credentials = type(err).__name__ in _CREDENTIAL_ERRORS
             raise CallFailedError("credentials" if credentials else "unreachable", self.action, _one_line(str(err)), region=self.region) from err
@@ -171,6 +172,9 @@ class _Translated:
 
     def _refused(self, err: Any) -> CallFailedError:
         code = str(err.response.get("Error", {}).get("Code", ""))
+        if str(err.response.get("Error", {}).get("Message", "")).lstrip().startswith("<"):
+            # A page for people: no service of AWS answers with one.
+            return CallFailedError("unreachable", self.action, f"{_NOT_AWS} (status {code})", code, self.region)
         kind: Kind = "refused"
         if code in _CREDENTIAL_CODES:
             kind = "credentials"

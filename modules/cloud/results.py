@@ -49,6 +49,13 @@ class PreflightResult(Part):
     findings: tuple[Finding, ...]
 
 
+class PreflightAll(Part):
+    """Preflight of several environments; `blocked` when one of them is."""
+
+    blocked: bool
+    results: tuple[PreflightResult, ...]
+
+
 class BucketStep(Part):
     """One property of the state bucket: how it was, how it must be, and what was done (or would be, in a dry run)."""
 

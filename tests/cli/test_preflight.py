@@ -62,6 +62,24 @@ def test_text_fits_the_terminal_and_says_what_to_do(tmp_path: Path, inferform: R
     assert 100 >= max(len(line) for line in lines)
 
 
+def test_all_environments_are_checked_side_by_side(tmp_path: Path, inferform: Run, aws: AwsDouble) -> None:
+    """--all gives a result an environment, each for its own region; --env beside it is an input error; one blocked blocks the whole."""
+    aws.market.on_demand |= {(kind, "us-west-2"): usd for (kind, _), usd in list(aws.market.on_demand.items())}
+    more = "environments: {dev: {}, west: {cloud: {region: us-west-2}, state: {bucket: west-" + aws.number + "}}}\n"
+    path = spec(tmp_path, aws, more)
+    ran = inferform("preflight", path, "--all", "--sandbox", aws.url, "--format", "json")
+    assert (1, True) == (ran.code, ran.data["blocked"])
+    assert [("dev", "us-east-1"), ("west", "us-west-2")] == [(r["environment"], r["region"]) for r in ran.data["results"]]
+    for env in ("dev", "west"):
+        assert 0 == inferform("bootstrap", path, "--env", env, "--sandbox", aws.url).code
+    text = inferform("preflight", path, "--all", "--sandbox", aws.url)
+    assert "demo in dev: preflight of us-east-1" in text.out
+    assert "demo in west: preflight of us-west-2" in text.out
+    wrong = inferform("preflight", path, "--all", "--env", "dev", "--sandbox", aws.url)
+    assert (2, "") == (wrong.code, wrong.out)
+    assert "give one of --env and --all" in wrong.err
+
+
 def test_strict_blocks_what_could_not_be_checked(tmp_path: Path, inferform: Run, aws: AwsDouble) -> None:
     """A gap in what may be seen is 0 as a rule and 1 with --strict."""
     path = spec(tmp_path, aws)

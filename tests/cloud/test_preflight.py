@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from cloud.double import NOW, AwsDouble, ready
-from inferform.cloud.api import EndpointSession
+from inferform.cloud.api import CallFailedError, EndpointSession, _Translated
 from inferform.cloud.bootstrap import bootstrap
 from inferform.cloud.check import Answer, Check
 from inferform.cloud.checks import zones
-from inferform.cloud.preflight import CHECKS, preflight
+from inferform.cloud.preflight import CHECKS, preflight, preflight_all
 from inferform.cloud.results import Finding, PreflightResult
 from inferform.cloud.site import Site
 from inferform.plan import DeploymentPlan
@@ -216,3 +218,29 @@ def test_progress_counts_every_check(aws: AwsDouble) -> None:
     assert (1, len(CHECKS)) == seen[0]
     assert (len(CHECKS), len(CHECKS)) == seen[-1]
     assert sorted(seen) == seen
+
+
+def test_environments_are_checked_at_the_same_time(aws: AwsDouble) -> None:
+    """Six environments all begin before one of them goes on; results come in the order asked for, and the count of checks adds up."""
+    plan = ready(aws)
+    bootstrap(plan, aws.sessions())
+    all_here, factory = threading.Barrier(6), aws.sessions()
+
+    def meet() -> object:
+        all_here.wait(timeout=60)
+        return factory()
+
+    told: list[tuple[int, int]] = []
+    plans = [plan.model_copy(update={"environment": f"e{n}"}) for n in range(6)]
+    found = preflight_all(plans, meet, now=NOW, progress=lambda done, total: told.append((done, total)))
+    assert [f"e{n}" for n in range(6)] == [r.environment for r in found.results]
+    assert (6 * len(CHECKS), 6 * len(CHECKS)) == max(told)
+    assert {aws.number} == {r.account for r in found.results}
+
+
+def test_a_page_for_people_is_no_answer_of_aws() -> None:
+    """HTML with an error status, as proxies send it, is told as such and not repeated."""
+    err = ClientError({"Error": {"Code": "503", "Message": "<!doctype html> <title>Blocked</title>"}}, "DescribeVpcs")
+    with pytest.raises(CallFailedError) as caught, _Translated("ec2", "describe_vpcs", "us-east-1"):
+        raise err
+    assert ("unreachable", "the answer is not from AWS; does a proxy stand between? (status 503)") == (caught.value.kind, caught.value.words)
