@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from inferform.operate.node_groups import NODE_TYPES, renewed, size_of
+from inferform.operate.node_groups import NODE_TYPES, live_values, renewed, size_of
 from inferform.operate.results import Action, Change, Counts
 from inferform.plan import DeploymentPlan
 
@@ -32,7 +32,9 @@ _WITHIN: dict[str, frozenset[str]] = {
 
 def from_plan(document: Json, before: DeploymentPlan | None, after: DeploymentPlan) -> tuple[Change, ...]:
     """Changes of a terraform plan (the JSON of `terraform show`), by address; reads and no-ops are left out."""
-    return tuple(sorted((_change(c, before, after) for c in _managed(document) if tuple(c["change"]["actions"]) in _ACTIONS), key=lambda c: c.address))
+    live = live_values(document)
+    rows = (_change(c, live, before, after) for c in _managed(document) if tuple(c["change"]["actions"]) in _ACTIONS)
+    return tuple(sorted(rows, key=lambda c: c.address))
 
 
 def from_config(config: Json, existing: Iterable[str], before: DeploymentPlan | None, after: DeploymentPlan) -> tuple[Change, ...]:
@@ -81,11 +83,12 @@ def _managed(document: Json) -> Iterator[Json]:
     return (c for c in document.get("resource_changes", []) if c.get("mode") == "managed")
 
 
-def _change(raw: Json, before: DeploymentPlan | None, after: DeploymentPlan) -> Change:
+def _change(raw: Json, live: Mapping[str, Mapping[str, Any]], before: DeploymentPlan | None, after: DeploymentPlan) -> Change:
     action = _ACTIONS[tuple(raw["change"]["actions"])]
     attributes = _attributes(raw["change"], action)
     pool = _pool(raw["type"], raw["address"], action, before, after)
-    size = size_of(raw["type"], raw["change"].get("after" if action == "create" else "before"))
+    change = raw["change"]
+    size = size_of(raw["type"], change.get("after") if action == "create" else live.get(raw["address"], change.get("before")))
     if size is not None and size.desired is not None:
         # What the cloud has counts, not what was planned: an autoscaler may have been at work.
         pool = {**pool, "nodes": size.desired}

@@ -45,12 +45,21 @@ def size_of(kind: str, values: Mapping[str, Any] | None) -> Size | None:
     return Size(*(None if n is None else int(n) for n in found)) if any(n is not None for n in found) else None
 
 
+def live_values(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Attributes of node groups as the cloud has them now, by address: the state as the plan refreshed it.
+
+    The `before` of a group that is only deleted is older: terraform writes there what it had applied.
+    """
+    rows = document.get("prior_state", {}).get("values", {}).get("root_module", {}).get("resources", [])
+    return {r["address"]: r.get("values", {}) for r in rows if r.get("type") in NODE_TYPES}
+
+
 def resizes(document: Mapping[str, Any]) -> tuple[Resize, ...]:
     """Groups that a terraform plan updates in place, by address. What the plan leaves to an autoscaler stays as it is now."""
-    found = []
+    found, live = [], live_values(document)
     for row in document.get("resource_changes", []):
         change = row["change"]
-        now, after = size_of(row["type"], change.get("before")), size_of(row["type"], change.get("after"))
+        now, after = size_of(row["type"], live.get(row["address"], change.get("before"))), size_of(row["type"], change.get("after"))
         if row.get("mode") == "managed" and change["actions"] == ["update"] and now and after:
             old = change["before"]
             found.append(

@@ -52,6 +52,10 @@ def test_nodes_are_counted_in_the_cloud() -> None:
     ]
     found = from_plan({"resource_changes": rows}, tiny_plan(), tiny_plan())
     assert [("llama-8b", 4), ("llama-405b", 7)] == [(c.model, c.nodes) for c in found]
+    # Of a group that only goes, `before` is what was applied; what the plan has read since is in its prior state.
+    now = {"address": rows[0]["address"], "type": "aws_eks_node_group", "values": {"scaling_config": [{"desired_size": 9}]}}
+    state = {"values": {"root_module": {"resources": [now]}}}
+    assert 9 == from_plan({"resource_changes": rows[:1], "prior_state": state}, tiny_plan(), tiny_plan())[0].nodes
 
 
 def test_nodes_of_a_pool_that_goes_come_from_the_old_plan() -> None:
