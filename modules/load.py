@@ -87,6 +87,34 @@ def load_all(path: str | Path) -> list[LoadedSpec]:
     return _finished([loaded for loaded, _ in built], [*read.problems, *(p for _, problems in built for p in problems)])
 
 
+def load_overlaid(path: str | Path, environment: str | None, overlays: Mapping[str, Node], file: str) -> dict[str, LoadedSpec]:
+    """The spec once for each overlay of another file, merged in after the environment's; by the overlays' names.
+
+    Raises: InputError with every problem: of the document in document order, then of the overlays at their lines in `file`.
+    """
+    read = _read(str(path))
+    if environment not in (None, DEFAULT_ENVIRONMENT) and environment not in read.overlays:
+        _finished([], [*read.problems, _unknown_environment(str(environment), read)])
+    found: dict[str, LoadedSpec] = {}
+    problems = list(read.problems)
+    theirs: list[Problem] = []
+    for name, overlay in overlays.items():
+        loaded, faulty = _build(read, environment, overlay)
+        if loaded is not None:
+            found[name] = loaded
+        own = {dotted(at): node.line for at, node in overlay.walk() if at}
+        for fault in faulty:
+            line = own.get(re.sub(r"\[\d+\]", "", fault.field))
+            if line is None:
+                problems.append(fault)
+            else:
+                theirs.append(replace(fault, field=f"tenants.{name}.{fault.field}", file=file, line=line))
+    problems = sorted(dict.fromkeys(problems), key=lambda p: p.line or 0) + theirs
+    if problems:
+        raise InputError(_cleaned(p) for p in dict.fromkeys(problems))
+    return found
+
+
 def annotate(problems: Iterable[Problem], loaded: LoadedSpec) -> tuple[Problem, ...]:
     """The problems with file and line for those that only name a field (found after loading)."""
     return tuple(p if p.file else _annotated(p, loaded) for p in problems)
@@ -252,8 +280,8 @@ def _marked(node: Node, environment: str) -> Node:
     return replace(node, environment=environment)
 
 
-def _build(read: _Read, environment: str | None) -> tuple[LoadedSpec | None, list[Problem]]:
-    """The spec of one environment, or what is wrong with it."""
+def _build(read: _Read, environment: str | None, extra: Node | None = None) -> tuple[LoadedSpec | None, list[Problem]]:
+    """The spec of one environment, or what is wrong with it; `extra` is an overlay from another file."""
     name = environment or DEFAULT_ENVIRONMENT
     top = read.root.value if isinstance(read.root.value, dict) else {}
     removed: dict[FieldPath, Node] = {}
@@ -263,6 +291,8 @@ def _build(read: _Read, environment: str | None) -> tuple[LoadedSpec | None, lis
         if not isinstance(overlay.value, dict):
             return None, [Problem("wants a mapping", field=f"environments.{name}", file=_shown_file(read.path), line=overlay.line)]
         root = _merge(root, _marked(replace(overlay, value={k: v for k, v in overlay.value.items() if k not in _FIXED}), name), (), removed)
+    if extra is not None:
+        root = _merge(root, extra, (), removed)
     document = Document(root, _shown_file(read.path), removed)
     data = root.plain()
     if isinstance(data, dict) and "environments" in top:
@@ -277,7 +307,8 @@ def _build(read: _Read, environment: str | None) -> tuple[LoadedSpec | None, lis
         problems = translate(faults(err.errors(include_url=False)), document)
         return None, [p for p in problems if (p.file, p.line, p.field) not in known]
     nodes = [(dotted(path), node) for path, node in root.walk() if path]
-    lines = {field: node.line for field, node in nodes}
+    elsewhere = {dotted(path) for path, _ in extra.walk() if path} if extra is not None else set()
+    lines = {field: node.line for field, node in nodes if field not in elsewhere}
     written_in = {field: f"environments.{name}.{field}" for field, node in nodes if node.environment}
     folder = Path() if read.path == STDIN else Path(read.path).parent
     models = {key: _with_config_path(model, folder) for key, model in spec.models.items()}

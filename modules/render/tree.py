@@ -47,6 +47,29 @@ def write(files: Mapping[str, str], out: Path) -> None:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
+def check(out: Path) -> None:
+    """Raises InputError unless `out` is missing, empty, or a tree of ours without additions: what `write` would replace."""
+    _check_target(Path(os.path.abspath(out)))  # noqa: PTH100 - as in write
+
+
+def same(files: Mapping[str, str], out: Path) -> bool:
+    """Whether `out` holds exactly these files already, so that nothing needs to be written."""
+    try:
+        present = {p.relative_to(out).as_posix() for p in out.rglob("*") if p.is_file() and not p.is_symlink()}
+        return present == set(files) and all((out / path).read_bytes() == text.encode("utf-8") for path, text in files.items())
+    except (OSError, UnicodeEncodeError):
+        return False
+
+
+def remove(out: Path) -> bool:
+    """Removes a tree of ours without additions; False where there is none. Raises InputError for a folder that holds other things."""
+    if not out.is_dir() or out.is_symlink():
+        return False
+    _check_target(out)
+    shutil.rmtree(out)
+    return True
+
+
 def _take_place(fresh: Path, out: Path) -> None:
     if not out.exists():
         fresh.rename(out)
