@@ -57,7 +57,11 @@ def explain(spec: DeploymentSpec, environment: str = "default", prices: PriceBoo
     from inferform.planning.explain import explain as explain_model
 
     plan, decided = _plan(spec, environment, prices)
-    return plan, Explanation({one.name: explain_model(one, variant, plan.models[one.name]) for one, variant in decided})
+    budget = spec.budget
+    left = None if budget is None else budget.usd_per_month / HOURS_PER_MONTH - plan.cost.usd_per_hour
+    return plan, Explanation(
+        {one.name: explain_model(one, variant, plan.models[one.name], None if left is None else left + variant.usd_per_hour) for one, variant in decided}
+    )
 
 
 def _plan(spec: DeploymentSpec, environment: str, prices: PriceBook) -> tuple[DeploymentPlan, list[tuple[Prepared, Variant]]]:

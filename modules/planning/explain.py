@@ -9,6 +9,7 @@ from inferform.plan_cost import HOURS_PER_MONTH
 from inferform.planning.levers import cheaper
 from inferform.planning.models import Variant
 from inferform.planning.prepare import Prepared
+from inferform.planning.settled import settle
 from inferform.sizing.operating_curve import Curve, operating_curve
 from inferform.sizing.search import Choice
 
@@ -63,25 +64,32 @@ class ModelExplanation:
     curves: tuple[Curve, ...]
 
 
-def explain(prepared: Prepared, variant: Variant, plan: ModelPlan) -> ModelExplanation:
-    """The explanation of one model's part of the plan."""
+def explain(prepared: Prepared, variant: Variant, plan: ModelPlan, left_usd_per_hour: float | None) -> ModelExplanation:
+    """The explanation of one model's part of the plan; `left_usd_per_hour` is what the budget leaves to its pools (None: there is no budget)."""
     own = variant.usd_per_hour
     second = variant.others[0] if variant.others else None
     looked_at = {(row.instance, row.cut) for row in variant.dropped} | {(c.instance.name, str(c.fit.cut)) for c in _choices(variant)}
     split = len(plan.pools) > 1
-    ways = () if split else cheaper(prepared, own, tier=variant.tier, share=_WORTH_TELLING)
+    ceiling = own * _WORTH_TELLING
+    ways = () if split else settle(cheaper(prepared, ceiling, tier=variant.tier), left_usd_per_hour=left_usd_per_hour, ceiling_usd_per_hour=ceiling)
     return ModelExplanation(
-        chosen=Offer(" + ".join(str(option.choice) for option in variant.options.values()), _month(own)),
+        chosen=Offer(_named(variant), _month(own)),
         second=None if second is None else Offer(str(second), _month(second.usd_per_hour)),
         second_costs_more_usd_per_month=None if second is None else _month(second.usd_per_hour - own),
         candidates=len(looked_at), instance_types=len({name for name, _ in looked_at}), objectives=_objectives(prepared), why=plan.why, rejected=plan.rejected,
         cheaper_if=tuple(
-            Cheaper(w.change, w.field, str(w.option.choice), _month(w.usd_per_hour), _month(own - w.usd_per_hour), round(w.ttft_p95_s, 4), round(w.tpot_p95_s, 5))
+            Cheaper(
+                w.lever.change, w.lever.field, _named(w.variant), _month(w.usd_per_hour), _month(own - w.usd_per_hour), round(w.ttft_p95_s, 4), round(w.tpot_p95_s, 5)
+            )
             for w in ways
         ),
         memory=tuple(_bar(name, pool) for name, pool in sorted(plan.pools.items()) if pool.gpu),
         curves=tuple(_curve(prepared, variant, name, pool) for name, pool in sorted(plan.pools.items())),
     )  # fmt: skip
+
+
+def _named(variant: Variant) -> str:
+    return " + ".join(str(option.choice) for option in variant.options.values())
 
 
 def _choices(variant: Variant) -> list[Choice]:

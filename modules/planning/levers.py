@@ -38,11 +38,15 @@ class Lever:
 class Way:
     """The cheapest plan with one constraint moved. `usd_per_hour` is that of the model's pools."""
 
-    change: str
-    field: str
+    lever: Lever
     option: Option
     ttft_p95_s: float
     tpot_p95_s: float
+
+    @property
+    def change(self) -> str:
+        """The constraint that was moved, in words."""
+        return self.lever.change
 
     @property
     def usd_per_hour(self) -> float:
@@ -64,16 +68,14 @@ def pull(lever: Lever, *, ceiling_usd_per_hour: float = math.inf, thorough: bool
         if choices:
             best = option(prepared, choices[0])
             point = planned(choices[0].fit, prepared.demand, prepared.engine, prepared.demand.requests_per_s / best.counted.replicas.steady / choices[0].dp)
-            return Way(lever.change, lever.field, best, point.ttft.p95, point.tpot.p95)
+            return Way(lever, best, point.ttft.p95, point.tpot.p95)
     return None
 
 
-def cheaper(prepared: Prepared, usd_per_hour: float, *, tier: int, share: float) -> tuple[Way, ...]:
-    """Ways that cost at most `share` of the plan, cheapest first; one for each lever."""
-    ceiling = usd_per_hour * share
+def cheaper(prepared: Prepared, usd_per_hour: float, *, tier: int) -> tuple[Lever, ...]:
+    """Constraints that may cost money: with each moved, some precision has a plan below this price. What the planner makes of it is another question."""
     levers = [*_looser_objectives(prepared, {}), *_precisions(prepared, tier), *_others(prepared), *_standby(prepared)]
-    found = [*_pulled(levers, ceiling), *_cheapest_region(prepared, ceiling)]
-    return tuple(sorted(found, key=lambda way: (way.usd_per_hour, way.change)))
+    return tuple(way.lever for way in [*_pulled(levers, usd_per_hour), *_cheapest_region(prepared, usd_per_hour)])
 
 
 def inside(prepared: Prepared, usd_per_hour: float) -> tuple[Way, ...]:

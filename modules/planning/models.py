@@ -112,7 +112,7 @@ def _free(prepared: Prepared, weights: tuple[str, ...], tier: int) -> Variant | 
 
 def plan_model(prepared: Prepared, variant: Variant, problems: list[Problem], warnings: list[str]) -> ModelPlan:
     """Everything that runs for one model."""
-    pools = _pools(prepared, variant, problems)
+    pools = pools_of(prepared, variant, problems)
     first = next(iter(variant.options.values()))
     main = pools.get("aggregated") or pools["decode"]
     cut = first.choice.fit.cut
@@ -123,6 +123,8 @@ def plan_model(prepared: Prepared, variant: Variant, problems: list[Problem], wa
         lines += [prefix + line for line in why(prepared, opt, point, variant.others, tier=variant.tier)]
     lines += [note for pool in pools.values() for note in pool.notes]
     quantize = plan_quantize(prepared, sorted({zone for pool in pools.values() for zone in pool.plan.infrastructure.zones}), problems)
+    if spec.routing == "prefix" and len(pools) == 1:
+        lines.append("a router before the replicas sends prompts that begin alike to the same one, as asked for in the spec")
     if quantize is not None:
         lines.append(summary(quantize))
         warnings += quantize_warnings(prepared.name, quantize)
@@ -143,7 +145,7 @@ def plan_model(prepared: Prepared, variant: Variant, problems: list[Problem], wa
         slo_tpot_p95_ms=None if demand.tpot_p95_s is None else round(demand.tpot_p95_s * 1e3, 3), load=main.load,
         pools={role: pool.plan for role, pool in pools.items()}, why=tuple(dict.fromkeys(lines)), rejected=rejected(first, variant.others, variant.dropped, variant.over_budget),
         disaggregation=spec.topology.runtime if isinstance(spec.topology, Disaggregation) else "vllm-router" if len(pools) > 1 else None,
-        quantize=quantize,
+        quantize=quantize, routing=spec.routing if len(pools) == 1 else "any",
     )  # fmt: skip
 
 
@@ -182,7 +184,7 @@ def _cheaper(prepared: Prepared, variant: Variant) -> list[str]:
     return lines
 
 
-def _pools(prepared: Prepared, variant: Variant, problems: list[Problem]) -> dict[str, Pool]:
+def pools_of(prepared: Prepared, variant: Variant, problems: list[Problem]) -> dict[str, Pool]:
     """Pools by role. In a split model the first token comes from prefill, the hand-over and a decode step, and the pace from the decode pool."""
     options = variant.options
     if "aggregated" in options:

@@ -39,6 +39,27 @@ def test_what_would_be_cheaper_is_cheaper_when_it_is_set() -> None:
     assert way.usd_per_month == pytest.approx(after.cost.by_pool["m/aggregated"] * HOURS_PER_MONTH, abs=0.05)
 
 
+def test_no_lever_takes_credit_for_another_checkpoint() -> None:
+    """A looser objective or cache that leaves the published checkpoint where it is saves what the planner then saves, not what a quantized one would."""
+    load = {"peak_rps": 2, "input_tokens": {"mean": 2500, "p95": 5000}, "output_tokens": {"mean": 300, "p95": 700}}
+    chat = {"workload": load, "slo": {"ttft_p95": "2s", "tpot_p95": "60ms"}}
+    _, explanation = explain(spec({"m": model(LARGE, **chat)}))
+    ways = explanation.models["m"].cheaper_if
+    assert any(way.field.endswith("quantization") for way in ways)
+    for way in ways:
+        change = way.change.split(" instead of ")[0]
+        if way.field.endswith(("ttft_p95", "tpot_p95")):
+            name, value = change.split(" p95 ")
+            moved = {**chat, "slo": {**chat["slo"], f"{name.lower()}_p95": value.replace(" ", "")}}
+        elif way.field.endswith("kv_cache"):
+            moved = {**chat, "kv_cache": "fp8"}
+        else:
+            continue
+        after = plan({"m": model(LARGE, **moved)})
+        got = sum(usd for name, usd in after.cost.by_pool.items() if name.startswith("m/")) * HOURS_PER_MONTH
+        assert way.usd_per_month == pytest.approx(got, abs=0.05), way.change
+
+
 def test_spot_behind_a_floor_is_told_and_never_alone() -> None:
     """A fleet of several nodes would be cheaper on spot with one node on demand; a single node has nothing to move."""
     ways = [w for w in told(workload={"peak_rps": 40}, hardware={"gpus": ["L4"]}).models["m"].cheaper_if if w.field == "capacity.purchase"]
