@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inferform.cli.output import Output
 from inferform.errors import InputError
+
+# Problems of operate that are about an option, not a field of the spec.
+_OPTIONS = ("confirm", "out", "stack", "to")
 
 if TYPE_CHECKING:
     from inferform.operate.folder import Folder
@@ -79,12 +83,13 @@ def source_in_cloud(out: Output, spec: str, env: str | None, folder: Path | None
 
 
 @contextmanager
-def placed(source: Source) -> Iterator[None]:
-    """Gives InputErrors raised inside their file and lines, where the source is a spec that was read."""
-    from inferform.load import LoadedSpec, located
+def placed(source: Source | None) -> Iterator[None]:
+    """Gives InputErrors raised inside their place: the option they are about, else file and line of a spec that was read."""
+    from inferform.load import LoadedSpec, annotate
 
-    if not isinstance(source, LoadedSpec):
+    try:
         yield
-        return
-    with located(source):
-        yield
+    except InputError as err:
+        named = [replace(p, field=f"--{p.field}", file="") if p.field in _OPTIONS else p for p in err.problems]
+        of_spec = isinstance(source, LoadedSpec)
+        raise InputError(q for p in named for q in (annotate([p], source) if of_spec and not p.field.startswith("--") else [p])) from err

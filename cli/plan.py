@@ -35,16 +35,17 @@ def run(
     Sizes, renders, synthesizes, checks and runs terraform plan on every stack; shows changes, cost and risks against what
     was applied last. Apply runs exactly the saved plan.
     """
+    from inferform.cli.applied import placed
     from inferform.cli.formats.operate_text import plan_result_text
     from inferform.cli.progress import drawn
     from inferform.cli.session import actor, backend, rules
     from inferform.cli.sized import steps
-    from inferform.load import load_spec, located
+    from inferform.load import load_spec
     from inferform.operate.plan import plan
 
     loaded = load_spec(spec, env)
     judged = rules(waivers, strict=strict, folders=policy)
-    with located(loaded), drawn(out) as progress:
+    with placed(loaded), drawn(out) as progress:
         result = plan(loaded, folder, progress, backend=backend(sandbox), actor=actor(), rules=judged, steps=steps(out, prices))
     out.result(result, lambda: plan_result_text(result))
     if not result.allowed:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inferform.cli.applied import applied_folder, source_in_cloud, source_to_apply
+from inferform.cli.applied import applied_folder, placed, source_in_cloud, source_to_apply
 from inferform.cli.output import Output
-from inferform.errors import InputError
+from inferform.errors import InputError, Problem
 from inferform.load import load_spec
 from inferform.operate import history
 from inferform.operate.folder import Folder, write_json
@@ -70,7 +70,18 @@ def test_wrong_numbers_are_refused_with_the_right_ones(inferform: Callable[..., 
     assert 2 == inferform("rollback", spec, "--to", "0").code
     ran = inferform("rollback", spec, "--to", "9")
     assert 2 == ran.code
+    assert "--to: no such apply is kept (found 9)" in ran.err
     assert "legal: 1, 2" in ran.err
+
+
+def test_problems_are_named_after_what_they_are_about(tmp_path: Path) -> None:
+    """An option that is wrong is named as an option; a field of the spec with its file and line."""
+    loaded = load_spec(write(tmp_path, MINIMAL))
+    with pytest.raises(InputError) as caught, placed(loaded):
+        raise InputError([Problem("is protected", field="confirm"), Problem("too few", field="models.llama-8b.workload.peak_rps")])
+    assert [("--confirm", "", None), ("models.llama-8b.workload.peak_rps", loaded.path, 8)] == [(p.field, p.file, p.line) for p in caught.value.problems]
+    with pytest.raises(InputError, match=r"^--out: no"), placed(None):
+        raise InputError(Problem("no", field="out"))
 
 
 def test_apply_takes_a_saved_rollback_in_place_of_a_lost_spec(spec: str) -> None:
