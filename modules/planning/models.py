@@ -123,7 +123,7 @@ def plan_model(prepared: Prepared, variant: Variant, problems: list[Problem], wa
         lines += [prefix + line for line in why(prepared, opt, point, variant.others, tier=variant.tier)]
     lines += [note for pool in pools.values() for note in pool.notes]
     quantize = plan_quantize(prepared, sorted({zone for pool in pools.values() for zone in pool.plan.infrastructure.zones}), problems)
-    if spec.routing == "prefix" and len(pools) == 1:
+    if prepared.spec.routing == "prefix" and len(pools) == 1:
         lines.append("a router before the replicas sends prompts that begin alike to the same one, as asked for in the spec")
     if quantize is not None:
         lines.append(summary(quantize))
