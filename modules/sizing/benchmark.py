@@ -35,7 +35,7 @@ def saturated(costs: StepCosts, limits: Limits, *, prompt: int, cached: int, out
     the prompt tokens that replace finished sequences: output / prompt of them, inside the step's token budget.
     """
     new = max(1, prompt - cached)
-    room = (limits.kv_tokens - cached) / (new + output)
+    room = limits.held(new + output, shared=cached)
     if room < 1:
         return 0.0, 0.0
     per_stage = min(room, limits.sequences) / costs.stages
@@ -56,7 +56,7 @@ def closed_loop(
     """
     new = max(1, prompt - cached)
     context = prompt + output / 2
-    fits = max(1.0, min(limits.sequences, (limits.kv_tokens - cached) / (new + output / 2)))
+    fits = max(1.0, min(limits.sequences, limits.held(new + output / 2, shared=cached)))
     inside = min(float(clients), fits)
     tokens_after_first = max(1, output - 1)
     running = inside

@@ -36,6 +36,16 @@ class CacheGroup:
         held = min(self.window_tokens - (self.kind == "sliding") + batched_tokens, tokens)
         return self.tables * (math.ceil(held / self.block_tokens) + (self.kind == "sliding"))
 
+    def running(self, tokens: float) -> float:
+        """Blocks that one running request of about so many tokens holds in all tables: its last block is half full on average."""
+        if self.kind in {"linear", "mamba"}:
+            return float(self.tables)
+        held = max(1.0, tokens / self.block_tokens + 0.5)
+        if self.window_tokens is not None:
+            # A window that does not start with a block touches one more.
+            held = min(held, self.window_tokens / self.block_tokens + (self.kind == "sliding"))
+        return self.tables * held
+
 
 @dataclass(frozen=True, slots=True)
 class CachePool:
@@ -74,6 +84,27 @@ class CachePool:
             else:
                 high = middle - 1
         return low * BLOCK_TOKENS
+
+
+@dataclass(frozen=True, slots=True)
+class CacheRoom:
+    """Blocks of a pool whose use does not grow in proportion to tokens: windows end, states have one size, kinds share the pool."""
+
+    blocks: int
+    pool: CachePool
+
+    def requests(self, own: float, *, shared: float, step_tokens: int) -> float:
+        """Running requests that fit, each with `own` tokens beside `shared` ones that are held once.
+
+        A window lets go of what it has passed, so only prompts hold more than it, and all of them together no more than a step computes.
+        """
+        each = once = 0.0
+        for group in self.pool.groups:
+            each += group.running(own)
+            once += group.running(shared) if shared else 0.0
+            if group.window_tokens is not None:
+                once += group.tables * min(float(step_tokens), max(0.0, own - group.window_tokens)) / group.block_tokens
+        return (self.blocks - once) / each
 
 
 def value_bytes(kv_cache: str, model: Model) -> int:

@@ -16,7 +16,7 @@ from inferform.sizing.memory_constants import EngineName
 from inferform.sizing.performance import host_s
 from inferform.sizing.queueing import Z95, Z99, Limits, Point, decode_s, prompt_cost
 from inferform.sizing.roofline import Layout, Link, StepCosts, step_costs, step_s
-from inferform.sizing.room import memory_of
+from inferform.sizing.room import Room, room_of
 from inferform.sizing.workload import Demand
 
 # Sizes of batch that engines capture CUDA graphs for; max_num_seqs is one of them.
@@ -128,11 +128,11 @@ def carries(model: Model, demand: Demand, engine: Engine, cut: Cut, requests_per
     for step_tokens in _step_budgets(behaviour.costs, demand, engine):
         sequences = min(engine.max_num_seqs or demand.defaults.sequences, step_tokens)
         while sequences <= step_tokens:
-            memory = _memory(model, engine, cut, sequences, step_tokens)
-            if not memory.fits:
+            room = _room(model, engine, cut, sequences, step_tokens)
+            if not room.memory.fits:
                 break
             fits = True
-            limits = Limits(sequences, step_tokens, _room(memory))
+            limits = room.limits(sequences, step_tokens)
             point = behaviour.at(limits, demand.load(prefix_caching=engine.prefix_caching), requests_per_s)
             if point is not None and _inside(point, demand):
                 return True
@@ -167,10 +167,10 @@ def _evaluate(model: Model, demand: Demand, engine: Engine, cut: Cut) -> Fit | M
 def _with_budget(model: Model, demand: Demand, engine: Engine, cut: Cut, *, behaviour: Behaviour, step_tokens: int, known: Fit | None) -> Fit | Miss | None:
     """The best with one step budget; None when it is no better than what is known."""
     sequences = min(engine.max_num_seqs or demand.defaults.sequences, step_tokens)
-    memory = _memory(model, engine, cut, sequences, step_tokens)
-    if (miss := _memory_miss(engine, cut, memory)) is not None:
+    room = _room(model, engine, cut, sequences, step_tokens)
+    if (miss := _memory_miss(engine, cut, room.memory)) is not None:
         return miss
-    limits = Limits(sequences, step_tokens, _room(memory))
+    limits = room.limits(sequences, step_tokens)
     load = demand.load(prefix_caching=engine.prefix_caching)
     if known is not None and not _carries(behaviour, limits, demand, engine, known.best.requests_per_s * _WORTH):
         return None
@@ -179,23 +179,22 @@ def _with_budget(model: Model, demand: Demand, engine: Engine, cut: Cut, *, beha
         return _latency_miss(behaviour, limits, demand, engine, cut)
     if engine.max_num_seqs is None:
         while (wider := _next_step(limits.sequences)) <= step_tokens and best.concurrency + Z95 * math.sqrt(best.concurrency) > limits.sequences * _FULL:
-            memory_then = _memory(model, engine, cut, wider, step_tokens)
-            limits_then = replace(limits, sequences=wider, kv_tokens=_room(memory_then))
-            if not memory_then.fits or not _carries(behaviour, limits_then, demand, engine, best.requests_per_s * _WORTH):
+            room_then = _room(model, engine, cut, wider, step_tokens)
+            limits_then = room_then.limits(wider, step_tokens)
+            if not room_then.memory.fits or not _carries(behaviour, limits_then, demand, engine, best.requests_per_s * _WORTH):
                 break
             better = behaviour.most(limits_then, load, ttft_p95_s=demand.ttft_p95_s, tpot_p95_s=demand.tpot_p95_s)
             if better is None or better.requests_per_s <= best.requests_per_s:
                 break
-            best, memory, limits = better, memory_then, limits_then
+            best, room, limits = better, room_then, limits_then
         most = best.concurrency + Z99 * math.sqrt(best.concurrency)
         sequences = min(step_tokens, next((step for step in SEQUENCE_STEPS if step >= most), SEQUENCE_STEPS[-1]))
-        resized = _memory(model, engine, cut, sequences, step_tokens)
-        if resized.fits:
-            memory = resized
-            limits = replace(limits, sequences=sequences, kv_tokens=_room(memory))
+        resized = _room(model, engine, cut, sequences, step_tokens)
+        if resized.memory.fits:
+            room, limits = resized, resized.limits(sequences, step_tokens)
     if known is not None and best.requests_per_s <= known.best.requests_per_s:
         return None
-    return Fit(cut, behaviour, limits, memory, limits.sequences, step_tokens, best)
+    return Fit(cut, behaviour, limits, room.memory, limits.sequences, step_tokens, best)
 
 
 def _next_step(sequences: int) -> int:
@@ -247,21 +246,16 @@ def _behaviour(model: Model, engine: Engine, cut: Cut) -> Behaviour:
     return Behaviour(step_costs(model, layout), outside, scale)
 
 
-def _memory(model: Model, engine: Engine, cut: Cut, sequences: int, step_tokens: int) -> MemoryPlan:
+def _room(model: Model, engine: Engine, cut: Cut, sequences: int, step_tokens: int) -> Room:
     if cut.gpu.vendor == VENDOR:
-        return cpu_memory(model, cut.gpu, step_tokens=step_tokens, sequences=sequences)
-    return memory_of(
+        return Room(cpu_memory(model, cut.gpu, step_tokens=step_tokens, sequences=sequences))
+    return room_of(
         MemoryRequest(
             model=model, gpu=cut.gpu, tp=cut.tp, pp=cut.pp, dp=cut.dp, ep=cut.ep, weights=cut.weights, kv_cache=engine.kv_cache, gpu_memory_utilization=engine.utilization,
             max_model_len=engine.max_model_len, max_num_seqs=sequences, max_num_batched_tokens=step_tokens, enforce_eager=engine.enforce_eager,
             engine=cast(EngineName, engine.name), engine_version=engine.version, interconnect=cut.link if cut.tp > 1 else None, whole_card=True,
         )
     )  # fmt: skip
-
-
-def _room(memory: MemoryPlan) -> float:
-    """Tokens that the KV cache holds; no limit for models that keep none."""
-    return float(memory.kv_cache_tokens) if memory.kv_cache_bytes_per_token else math.inf
 
 
 def _step_budgets(costs: StepCosts, demand: Demand, engine: Engine) -> tuple[int, ...]:

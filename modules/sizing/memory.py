@@ -11,13 +11,13 @@ inside a static share and everything else outside of it.
 from __future__ import annotations
 
 from inferform.plan import MemoryPlan
-from inferform.sizing.kv_cache import CachePool
+from inferform.sizing.kv_cache import CachePool, CacheRoom
 from inferform.sizing.memory_constants import has
 from inferform.sizing.memory_limits import explain
 from inferform.sizing.memory_rank import RankNeed, holds_one_request, tightest_rank
 from inferform.sizing.memory_settings import MemoryRequest, Settings, default_utilization, own_weights, settle
 
-__all__ = ["MemoryRequest", "default_utilization", "own_weights", "plan_memory"]
+__all__ = ["MemoryRequest", "default_utilization", "own_weights", "plan_memory", "plan_room"]
 
 
 def plan_memory(request: MemoryRequest) -> MemoryPlan:
@@ -25,10 +25,21 @@ def plan_memory(request: MemoryRequest) -> MemoryPlan:
 
     Raises: InputError when the memory of the GPU is not known.
     """
+    return plan_room(request)[0]
+
+
+def plan_room(request: MemoryRequest) -> tuple[MemoryPlan, CacheRoom | None]:
+    """The memory plan, and the blocks where tokens alone do not say how many requests they hold. Raises: as `plan_memory`."""
     settings = settle(request)
     need = tightest_rank(settings)
     fits = holds_one_request(settings, need)
-    return _plan(settings, need, fits=fits, limits=() if fits else explain(settings, need))
+    plan = _plan(settings, need, fits=fits, limits=() if fits else explain(settings, need))
+    return plan, None if _proportional(need.pool) else CacheRoom(need.blocks, need.pool)
+
+
+def _proportional(pool: CachePool) -> bool:
+    """Whether a request's share of the pool is its share of the tokens; true of a pool without a cache."""
+    return not pool.block_bytes or (pool.uniform and pool.groups[0].window_tokens is None and bool(pool.token_bytes))
 
 
 def _plan(settings: Settings, need: RankNeed, *, fits: bool, limits: tuple[str, ...]) -> MemoryPlan:

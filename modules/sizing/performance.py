@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import cast
@@ -16,7 +15,7 @@ from inferform.sizing.memory import MemoryRequest
 from inferform.sizing.memory_constants import EngineName
 from inferform.sizing.queueing import Latency, Limits
 from inferform.sizing.roofline import Constants, Layout, Link, StepCosts, constants, family, step_costs
-from inferform.sizing.room import batch_of, memory_of
+from inferform.sizing.room import batch_of, room_of
 
 # Model and layout to the costs of a step, by fitted constants or those given.
 Costs = Callable[[Model, Layout, Constants | None], StepCosts]
@@ -94,7 +93,7 @@ def estimate_with(request: EstimateRequest, fitted: Constants | None, costs: Cos
     found = _estimate(request, fitted, costs)
     if request.engine == "tensorrt-llm" and request.model.moe and request.tp > 1 and request.concurrency is None and request.dp == request.ep == 1:
         spread = replace(request, tp=1, dp=request.tp, ep=request.tp)
-        if memory_of(_memory_request(spread)).fits:
+        if room_of(_memory_request(spread)).memory.fits:
             other = _estimate(spread, fitted, costs)
             return other if other.output_tokens_per_s > found.output_tokens_per_s else found
     return found
@@ -135,18 +134,16 @@ class Replica:
 def replica(request: EstimateRequest, fitted: Constants | None = None, costs: Costs = step_costs) -> Replica:
     """The replica of a request. Raises: InputError when the weights and one request do not fit the GPU memory."""
     asked = _memory_request(request)
-    memory = memory_of(asked)
-    if not memory.fits:
+    room = room_of(asked)
+    if not room.memory.fits:
         raise InputError(
-            Problem("does not fit", field="gpu", value=f"{request.tp * request.pp * request.dp} x {request.gpu.name}", fix="; ".join(memory.limits))
+            Problem("does not fit", field="gpu", value=f"{request.tp * request.pp * request.dp} x {request.gpu.name}", fix="; ".join(room.memory.limits))
         )
     layout = Layout(
         request.gpu, request.link, request.tp, request.pp, request.weights, request.kv_cache, request.engine, dp=request.dp, ep=request.ep
     )  # fmt: skip
-    # An encoder keeps no cache, so only the batch limits count.
-    room = float(memory.kv_cache_tokens) if memory.kv_cache_bytes_per_token or memory.kv_cache_tokens else math.inf
     cached = request.shared_prefix_tokens // 16 * 16
-    return Replica(costs(request.model, layout, fitted), Limits(*batch_of(asked), room), cached, host_s(request.engine, fitted))
+    return Replica(costs(request.model, layout, fitted), room.limits(*batch_of(asked)), cached, host_s(request.engine, fitted))
 
 
 def _memory_request(request: EstimateRequest) -> MemoryRequest:

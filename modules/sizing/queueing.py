@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from inferform.sizing.kv_cache import CacheRoom
 from inferform.sizing.roofline import StepCosts, step_s
 
 # Standard normal quantiles.
@@ -24,11 +25,18 @@ _SLICES = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the engine holds at once: sequences, tokens of a step, and KV cache tokens."""
+    """What the engine holds at once: sequences, tokens of a step, and KV cache tokens, or blocks where tokens do not say it (`cache`)."""
 
     sequences: int
     step_tokens: int
     kv_tokens: float
+    cache: CacheRoom | None = None
+
+    def held(self, own: float, *, shared: float) -> float:
+        """Requests of `own` tokens each that the cache holds at once, beside `shared` tokens that all of them begin with."""
+        if self.cache is not None:
+            return self.cache.requests(own, shared=shared, step_tokens=self.step_tokens)
+        return (self.kv_tokens - shared) / own
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +134,7 @@ class Load:
         """Sequences that fit at once: each holds its own tokens, the shared prefix is held once."""
         shared = self.cached if self.shared is None else self.shared
         own = max(1.0, self.prompt.mean - shared)
-        return min(float(limits.sequences), (limits.kv_tokens - shared) / (own + self.output.mean))
+        return min(float(limits.sequences), limits.held(own + self.output.mean, shared=shared))
 
 
 @dataclass(frozen=True, slots=True)
