@@ -17,7 +17,7 @@ from pathlib import Path
 
 from inferform.catalog.instances import find_instance
 from inferform.catalog.platform_prices import Item, PlatformPrice, platform_price
-from inferform.catalog.prices import price, regions
+from inferform.catalog.prices import price, regions, spot_price
 from inferform.catalog.types import Price
 from inferform.errors import InputError, Nearest, Problem
 
@@ -47,6 +47,10 @@ class PriceBook:
     def price(self, instance_type: str, region: str, purchase: str) -> Price | None:
         """USD an hour of one instance, Linux; None when no valid price is known. `purchase` as in `catalog.prices.price`."""
         return self.own.get((instance_type, region, purchase)) or price(instance_type, region, purchase)
+
+    def spot(self, instance_type: str, region: str, zones: tuple[str, ...]) -> Price | None:
+        """As `price` for spot, in these zones; a price of one's own counts in all of them."""
+        return self.own.get((instance_type, region, "spot")) or spot_price(instance_type, region, zones)
 
     def part(self, item: Item, region: str) -> PlatformPrice:
         """Price of a part around the nodes."""

@@ -10,6 +10,8 @@ from inferform.catalog.types import Price
 
 # Some capacity block prices are published for groups of regions instead of one.
 _US, _OUTSIDE_US, _MOST, _ANY = "us-regions", "non-us-regions", "most-regions", "unspecified"
+# Spot prices of zones that differ by less than this are not worth a note.
+_EVEN = 1.25
 _REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-?\d")
 
 
@@ -49,6 +51,33 @@ def price(instance_type: str, region: str, purchase: str) -> Price | None:
         return best
     note = f"stated for {best.region}" + (f"; {best.note}" if best.note else "")
     return Price(best.instance_type, region, best.purchase, best.usd_per_hour, best.as_of, best.source, note)
+
+
+@cache
+def _spot_table() -> dict[tuple[str, str], dict[str, Price]]:
+    """(instance type, region) -> zone id -> spot price of the snapshot; local zones are left out."""
+    sources = {row["key"]: row["source"] for row in rows("sources.csv")}
+    table: dict[tuple[str, str], dict[str, Price]] = {}
+    for row in rows("zones.csv"):
+        if row["spot_usd_per_hour"] and row["local_zone"] == "n":
+            key = row["instance_type"], row["region"]
+            table.setdefault(key, {})[row["zone"]] = Price(*key, "spot", float(row["spot_usd_per_hour"]), row["as_of"], sources[row["source"]], "")
+    return table
+
+
+def spot_price(instance_type: str, region: str, zones: tuple[str, ...]) -> Price | None:
+    """USD an hour of a spot instance, the mean of these zones: an allocation that follows capacity does not choose the cheap one.
+
+    The note tells the range. Where no price of these zones is known it is the region's, which its own note qualifies; None when that is not known either.
+    """
+    found = {zone: price for zone, price in _spot_table().get((instance_type, region), {}).items() if zone in zones}
+    if not found:
+        return price(instance_type, region, "spot")
+    each = [p.usd_per_hour for p in found.values()]
+    some = min(found.values(), key=lambda p: p.as_of)
+    low, high = min(each), max(each)
+    note = f"${low:,.2f} to ${high:,.2f} by zone, the mean is counted" if high > low * _EVEN else ""
+    return Price(instance_type, region, "spot", round(sum(each) / len(each), 4), some.as_of, some.source, note)
 
 
 @cache

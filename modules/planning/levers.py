@@ -206,7 +206,7 @@ def _bought(prepared: Prepared, purchase: tuple[PurchaseSource, ...], change: st
     field = f"{prepared.field}.capacity" if prepared.spec.capacity else "capacity"
     market = prepared.market
     capacity = market.capacity.model_copy(update={"purchase": purchase})
-    moved = Market(market.region, capacity, latency_sensitive=market.latency_sensitive, book=market.book, stand_ins=False)
+    moved = Market(market.region, capacity, latency_sensitive=market.latency_sensitive, zones=market.zones, book=market.book, stand_ins=False)
     return Lever(change, f"{field}.purchase", replace(prepared, market=moved))
 
 
@@ -229,7 +229,7 @@ def _counts(prepared: Prepared) -> Iterator[Lever]:
 
 def _limited(prepared: Prepared, capacity: Capacity, change: str, field: str) -> Lever:
     market = prepared.market
-    moved = Market(market.region, capacity, latency_sensitive=market.latency_sensitive, book=market.book)
+    moved = Market(market.region, capacity, latency_sensitive=market.latency_sensitive, zones=market.zones, book=market.book)
     return Lever(change, field, replace(prepared, market=moved, limits=replace(prepared.limits, capacity=capacity)))
 
 

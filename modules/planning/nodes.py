@@ -67,6 +67,13 @@ def offered_zones(instance: Instance, region: str) -> tuple[str, ...]:
     return tuple(sorted(found - EKS_EXCLUDED_ZONES))
 
 
+def usable_zones(instance: Instance, region: str, asked: tuple[str, ...]) -> tuple[str, ...]:
+    """Zones where the type may be launched: the asked ones that offer it, or of the network's own; every one that offers it where that leaves none."""
+    offered = offered_zones(instance, region)
+    usable = tuple(sorted(z for z in offered if not asked or z in asked))
+    return usable if asked else tuple(z for z in usable if z in home_zones(region)) or usable
+
+
 @lru_cache(maxsize=64)
 def region_zones(region: str) -> tuple[str, ...]:
     """Zones of a region that the catalogue knows of and a cluster may use, sorted."""
@@ -238,9 +245,7 @@ def _zones(
     # A capacity block is a group in its own zone; other reservations pull the pool to theirs.
     pinned = tuple(dict.fromkeys(p.zone for p in purchase if p.zone and p.kind == "reserved"))
     blocks = tuple(dict.fromkeys(p.zone for p in purchase if p.zone and p.kind == "capacity_block"))
-    usable = tuple(sorted(z for z in offered if not asked or z in asked))
-    if not asked:
-        usable = tuple(z for z in usable if z in home_zones(site.region)) or usable
+    usable = usable_zones(instance, site.region, asked)
     if not usable:
         where = f"{field}.zones" if spec.zones else "cloud.zones"
         elsewhere = offered or offered_regions(instance.name)

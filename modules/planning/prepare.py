@@ -126,7 +126,9 @@ def prepare(name: str, spec: ModelSpec, deployment: DeploymentSpec, book: PriceB
     degrees = _degrees(merged, model, settings, field, problems)
     capacity: Capacity = merged.capacity or deployment.capacity
     scaling: Scaling = merged.scaling or deployment.scaling
-    market = Market(deployment.cloud.region, capacity, latency_sensitive=demand.defaults.latency_sensitive, book=book)
+    market = Market(
+        deployment.cloud.region, capacity, latency_sensitive=demand.defaults.latency_sensitive, zones=merged.nodes.zones or deployment.cloud.zones, book=book
+    )
     problems += market.problems(f"{field}.capacity" if merged.capacity else "capacity")
     instances = _instances(merged, field, on_cpu=on_cpu, problems=problems)
     if merged.hardware.sharing:

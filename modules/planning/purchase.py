@@ -11,6 +11,7 @@ from inferform.catalog.price_book import LISTED, PriceBook
 from inferform.catalog.types import Instance, Price
 from inferform.errors import Problem
 from inferform.plan_nodes import Count, PurchasePart
+from inferform.planning.nodes import offered_zones, usable_zones
 from inferform.spec_nodes import Capacity, Purchase, PurchaseSource
 
 # Interchangeable types make a spot pool deeper; more than this adds little and makes the bill hard to read.
@@ -31,12 +32,18 @@ class Source:
 
 
 class Market:
-    """What one model's pools may buy in a region, and what it costs. `stand_ins`: the on-demand price counts where another is not known."""
+    """What one model's pools may buy in a region, and what it costs.
 
-    def __init__(self, region: str, capacity: Capacity, *, latency_sensitive: bool, book: PriceBook = LISTED, stand_ins: bool = True):
+    `zones` are those that the spec asks for, empty for the network's own. `stand_ins`: the on-demand price counts where another is not known.
+    """
+
+    def __init__(
+        self, region: str, capacity: Capacity, *, latency_sensitive: bool, zones: tuple[str, ...] = (), book: PriceBook = LISTED, stand_ins: bool = True
+    ):
         self.region = region
         self.capacity = capacity
         self.latency_sensitive = latency_sensitive
+        self.zones = zones
         self.book = book
         self.stand_ins = stand_ins
 
@@ -70,17 +77,37 @@ class Market:
             if on_demand is None:
                 return f"no on-demand price is known in {self.region}"
             first = Source(Purchase.ON_DEMAND, 0, None, None, on_demand, "")
-            spot = self.book.price(instance.name, self.region, "spot") if instance.spot and not self.latency_sensitive else None
-            return (first,) if spot is None else (first, Source(Purchase.SPOT, 0, None, None, spot, ""))
+            spot = self._priced(instance, Purchase.SPOT) if not self.latency_sensitive else ""
+            return (first,) if isinstance(spot, str) or spot[0].purchase != "spot" else (first, Source(Purchase.SPOT, 0, None, None, *spot))
         found: list[Source] = []
         for source in listed:
-            priced = _priced(instance, self.region, source.kind, self.book)
+            priced = self._priced(instance, source.kind)
             if isinstance(priced, str):
                 return priced
-            if priced[1] and not self.stand_ins:
+            if priced[0].purchase == "on_demand" and source.kind is not Purchase.ON_DEMAND and not self.stand_ins:
                 return f"no {source.kind.value} price is known in {self.region}"
             found.append(Source(source.kind, source.min_nodes, source.max_nodes, source, *priced))
         return tuple(found)
+
+    def _priced(self, instance: Instance, kind: Purchase) -> tuple[Price, str] | str:
+        """(price, note) of one way to buy; the on-demand price stands in where none is known and the note says so."""
+        region = self.region
+        if kind is Purchase.SPOT and not instance.spot:
+            return f"{instance.name} is not sold as spot"
+        if kind is Purchase.CAPACITY_BLOCK and not instance.capacity_blocks:
+            return f"{instance.name} is not sold in capacity blocks"
+        if kind is Purchase.SPOT:
+            found = self.book.spot(instance.name, region, usable_zones(instance, region, self.zones))
+        else:
+            found = self.book.price(instance.name, region, kind.value)
+        if found is not None:
+            return found, f"spot of {instance.name} in {region}: {found.note}" if kind is Purchase.SPOT and found.note else ""
+        if kind is Purchase.ON_DEMAND:
+            return f"no on-demand price is known in {region}"
+        stand_in = self.book.price(instance.name, region, "on_demand")
+        if stand_in is None:
+            return f"no {kind.value} price is known in {region}"
+        return stand_in, f"no {kind.value} price of {instance.name} in {region} is known: the on-demand price is counted instead; give your own with --prices"
 
     def parts(self, instance: Instance, nodes: tuple[int, int, int]) -> tuple[PurchasePart, ...] | str:
         """The nodes (fewest, steady, most) spread over the order, or why the order cannot hold them.
@@ -100,7 +127,7 @@ class Market:
             return f"the purchase list holds {sum(caps):.0f} nodes and {nodes[1]} are needed"
         most = filled[2] or [int(cap) for cap in caps]
         several = any(s.kind is Purchase.SPOT for s in sources)
-        types = (instance.name, *(alternates(instance, self.region, self.book) if several else ()))
+        types = (instance.name, *(alternates(instance, self.region, self.book, self.zones) if several else ()))
         return tuple(
             PurchasePart(
                 kind=source.kind.value, instance_types=types, nodes=Count(min=filled[0][at], steady=filled[1][at], max=max(most[at], filled[1][at])),
@@ -118,23 +145,6 @@ class Market:
         return () if isinstance(sources, str) else tuple(s.note for s in sources if s.note)
 
 
-def _priced(instance: Instance, region: str, kind: Purchase, book: PriceBook) -> tuple[Price, str] | str:
-    """(price, note) of one way to buy; the on-demand price stands in where none is known and the note says so."""
-    if kind is Purchase.SPOT and not instance.spot:
-        return f"{instance.name} is not sold as spot"
-    if kind is Purchase.CAPACITY_BLOCK and not instance.capacity_blocks:
-        return f"{instance.name} is not sold in capacity blocks"
-    found = book.price(instance.name, region, kind.value)
-    if found is not None:
-        return found, ""
-    if kind is Purchase.ON_DEMAND:
-        return f"no on-demand price is known in {region}"
-    stand_in = book.price(instance.name, region, "on_demand")
-    if stand_in is None:
-        return f"no {kind.value} price is known in {region}"
-    return stand_in, f"no {kind.value} price of {instance.name} in {region} is known: the on-demand price is counted instead; give your own with --prices"
-
-
 def _fill(sources: tuple[Source, ...], caps: list[float], count: int) -> list[int] | None:
     """Nodes of each source: floors first, then in order up to the caps; None when the caps are too small."""
     got = [source.floor for source in sources]
@@ -149,12 +159,13 @@ def _fill(sources: tuple[Source, ...], caps: list[float], count: int) -> list[in
 
 
 @lru_cache(maxsize=256)
-def alternates(instance: Instance, region: str, book: PriceBook = LISTED) -> tuple[str, ...]:
-    """Types that can stand in for another in a mixed group: same GPUs, no less of anything else, at most twice the price; cheapest first."""
+def alternates(instance: Instance, region: str, book: PriceBook = LISTED, zones: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Types that can stand in for another in a mixed group: same GPUs, no less of anything else, at most twice the price, offered in a zone of its own; cheapest first."""
     own = book.price(instance.name, region, "on_demand")
     if own is None:
         return ()
     found = []
+    own_zones = set(usable_zones(instance, region, zones))
     for other in gpu_instances() if instance.gpu else cpu_instances():
         alike = (
             other.gpu == instance.gpu and other.gpu_count == instance.gpu_count and other.arch == instance.arch and other.interconnect == instance.interconnect
@@ -164,6 +175,15 @@ def alternates(instance: Instance, region: str, book: PriceBook = LISTED) -> tup
         )
         family = instance.gpu is not None or other.name.split(".")[0] == instance.name.split(".")[0]
         cost = book.price(other.name, region, "on_demand")
-        if other.name != instance.name and alike and enough and family and other.spot and cost and cost.usd_per_hour <= _DEAREST_ALTERNATE * own.usd_per_hour:
+        if (
+            other.name != instance.name
+            and alike
+            and enough
+            and family
+            and own_zones & set(offered_zones(other, region))
+            and other.spot
+            and cost
+            and cost.usd_per_hour <= _DEAREST_ALTERNATE * own.usd_per_hour
+        ):
             found.append((cost.usd_per_hour, other.name))
     return tuple(name for _, name in sorted(found)[:_ALTERNATES])

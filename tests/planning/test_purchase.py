@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from inferform.catalog.instances import find_instance
 from inferform.errors import InputError
+from inferform.planning.nodes import offered_zones
 from inferform.planning.purchase import Market, alternates
 from inferform.spec_nodes import Capacity
 
@@ -88,6 +89,27 @@ def test_stand_ins_are_no_smaller_and_not_twice_as_dear() -> None:
         assert (other.gpu, other.gpu_count) == (G6.gpu, G6.gpu_count)
         assert other.vcpus >= G6.vcpus and other.memory_bytes >= G6.memory_bytes
     assert "g6.xlarge" not in alternates(G6, "us-east-1")
+
+
+def test_stand_ins_are_offered_where_the_pool_is() -> None:
+    """A type that no zone of the pool offers cannot stand in, whatever its region's price list says."""
+    for zone in ("use1-az1", "use1-az2"):
+        for name in alternates(find_instance("g7e.2xlarge"), "us-east-1", zones=(zone,)):
+            assert zone in offered_zones(find_instance(name), "us-east-1"), name
+
+
+@pytest.mark.parametrize(("zones", "usd"), [(("use1-az1",), 6.8507), (("use1-az2",), 18.8658), (("use1-az2", "use1-az4"), 18.5034)])
+def test_spot_costs_what_it_costs_in_the_pools_zones(zones: tuple[str, ...], usd: float) -> None:
+    """p4d spot is $6.85 in one zone and $18 in the others: a pool pays the mean of its own zones, never the region's lowest."""
+    market = Market("us-east-1", Capacity(purchase=[{"kind": "spot"}]), latency_sensitive=False, zones=zones)
+    (part,) = market.parts(find_instance("p4d.24xlarge"), (1, 1, 1))
+    assert usd == part.usd_per_hour
+
+
+def test_a_wide_range_of_spot_prices_is_told() -> None:
+    """Zones that differ by half warn with the range."""
+    market = Market("us-east-1", Capacity(purchase=[{"kind": "spot"}]), latency_sensitive=False, zones=("use1-az1", "use1-az2"))
+    assert ("spot of p4d.24xlarge in us-east-1: $6.85 to $18.87 by zone, the mean is counted",) == market.notes(find_instance("p4d.24xlarge"))
 
 
 def test_prices_carry_date_and_source() -> None:
