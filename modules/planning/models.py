@@ -17,7 +17,7 @@ from inferform.planning.prepare import Prepared
 from inferform.planning.quantize import plan_quantize, quantize_warnings, summary
 from inferform.planning.reasons import rejected, why
 from inferform.planning.sharing import sharing_warning
-from inferform.planning.split import LEAST_REPLICAS, LEAST_SAVING, ROLES, best_split, hand_over_s, may_split
+from inferform.planning.split import LEAST_REPLICAS, LEAST_SAVING, ROLES, best_split, hand_over, may_split
 from inferform.sizing.corrections import NOT_MEASURED
 from inferform.sizing.layouts import prompt_share
 from inferform.sizing.precision import check_precision
@@ -156,8 +156,11 @@ def _apart(prepared: Prepared, variant: Variant, pools: dict[str, Pool]) -> str:
     whole = next(iter(variant.others), None)
     saved = f", ${(whole.usd_per_hour - variant.usd_per_hour) * HOURS_PER_MONTH:,.0f} a month less than {whole}" if whole is not None else ""
     asked = "asked for in the spec" if isinstance(prepared.spec.topology, Disaggregation) else "each as many as its own work needs"
-    over_s = hand_over_s(prepared, variant.options["prefill"].choice, variant.options["decode"].choice)
-    return f"prefill and decode apart: {sizes}, {asked}{saved}; handing a long prompt's cache over takes {over_s * 1e3:.0f} ms of the first token's time"
+    way = hand_over(prepared, variant.options["prefill"].choice, variant.options["decode"].choice)
+    return (
+        f"prefill and decode apart: {sizes}, {asked}{saved}; handing a long prompt's cache over takes {way.seconds * 1e3:.0f} ms of the first token's time, "
+        f"by {way.over}"
+    )
 
 
 def prompt_shares(prepared: Prepared, variant: Variant) -> dict[str, float]:
@@ -191,7 +194,7 @@ def pools_of(prepared: Prepared, variant: Variant, problems: list[Problem]) -> d
         return {"aggregated": plan_pool(prepared, prepared.demand, options["aggregated"], "aggregated", ttft=None, tpot=None, problems=problems)}
     trial = {role: plan_pool(prepared, prepared.demand_of(role), options[role], role, ttft=None, tpot=None, problems=[]) for role in ROLES}
     prompt, tpot = trial["prefill"].point.ttft, trial["decode"].point.tpot
-    after = hand_over_s(prepared, options["prefill"].choice, options["decode"].choice) + tpot.p50
+    after = hand_over(prepared, options["prefill"].choice, options["decode"].choice).seconds + tpot.p50
     ttft = Latency(prompt.p50 + after, prompt.p95 + after, prompt.p99 + after)
     return {role: plan_pool(prepared, prepared.demand_of(role), options[role], role, ttft=ttft, tpot=tpot, problems=problems) for role in ROLES}
 
@@ -231,7 +234,7 @@ def _warnings(prepared: Prepared, variant: Variant, pools: dict[str, Pool]) -> l
         found.append(f"{name}: {between} are of two generations, whose attention kernels may lay the cache out differently; try the hand-over before you buy")
     slow = sorted({pool.plan.instance_type for pool in pools.values() if pool.plan.infrastructure.efa is None}) if len(pools) > 1 else []
     if slow:
-        over_s = hand_over_s(prepared, variant.options["prefill"].choice, variant.options["decode"].choice)
+        over_s = hand_over(prepared, variant.options["prefill"].choice, variant.options["decode"].choice).seconds
         found.append(
             f"{name}: {' and '.join(slow)} here has no EFA, so NIXL hands caches over by TCP (UCX), {over_s * 1e3:.0f} ms for a long prompt when the network is free; "
             "set nodes.efa: true where the type has it, with an image that holds libfabric"

@@ -13,6 +13,7 @@ from typing import Literal
 
 from inferform.planning.candidates import Option, buy, find, option, root_usd_per_hour
 from inferform.planning.prepare import Prepared
+from inferform.sizing.kv_cache import held_bytes
 from inferform.sizing.layouts import planned
 from inferform.sizing.search import Choice, Dropped, Fleet
 from inferform.spec import Disaggregation
@@ -101,12 +102,34 @@ def best_split(
     return (None if best is None else {role: option(prepared, choice) for role, choice in best[1].items()}), tuple(dropped)
 
 
-def hand_over_s(prepared: Prepared, prefill: Choice, decode: Choice) -> float:
-    """Seconds that the cache of a long (95th percentile) prompt needs from a prefill to a decode node, on its share of the slower network card."""
-    cut = prefill.fit.cut
-    held = prefill.fit.memory.kv_cache_bytes_per_token * cut.tp * cut.pp * prepared.demand.prompt.p95
-    slower = min(choice.instance.network_bytes_per_s / choice.fleet.replicas_per_node for choice in (prefill, decode))
-    return held / (slower * _NETWORK_SHARE) if slower else 0.0
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """The way of a long prompt's cache from a prefill to a decode node: seconds, and the network that they count on."""
+
+    seconds: float
+    over: str
+
+
+def hand_over(prepared: Prepared, prefill: Choice, decode: Choice) -> HandOver:
+    """How the cache of a long (95th percentile) prompt goes over: every byte once, by a replica's share of the slower node's network.
+
+    A node has all its network cards for this only with EFA on; by TCP the traffic of its one address takes one card.
+    """
+    held = held_bytes(prepared.model, prepared.engine.kv_cache, prepared.demand.prompt.p95)
+    rates = {}
+    for choice in (prefill, decode):
+        rate, cards = choice.instance.network_bytes_per_s, max(choice.instance.network_cards, choice.instance.efa_interfaces, 1)
+        efa = _has_efa(prepared, choice)
+        share = (rate if efa else rate / cards) / choice.fleet.replicas_per_node
+        rates[share] = f"EFA, {rate * 8e-9:,.0f} Gbit/s a node" if efa else f"one network card of {rate / cards * 8e-9:,.0f} Gbit/s a node, without EFA"
+    slower = min(rates)
+    return HandOver(held / (slower * _NETWORK_SHARE) if slower else 0.0, rates[slower])
+
+
+def _has_efa(prepared: Prepared, choice: Choice) -> bool:
+    asked = prepared.spec.nodes.efa
+    wanted = choice.fleet.nodes_per_replica > 1 if asked == "auto" else asked
+    return wanted and choice.instance.efa_interfaces > 0
 
 
 def _sum(choices: Iterable[Choice]) -> float:
@@ -119,7 +142,7 @@ def _in_time(prepared: Prepared, sized: dict[str, Choice]) -> bool:
     if demand.ttft_p95_s is None:
         return True
     points = {role: planned(c.fit, prepared.demand_of(role), prepared.engine, demand.requests_per_s / c.fleet.replicas[1] / c.dp) for role, c in sized.items()}
-    return points["prefill"].ttft.p95 + hand_over_s(prepared, sized["prefill"], sized["decode"]) + points["decode"].tpot.p50 <= demand.ttft_p95_s
+    return points["prefill"].ttft.p95 + hand_over(prepared, sized["prefill"], sized["decode"]).seconds + points["decode"].tpot.p50 <= demand.ttft_p95_s
 
 
 def _price(prepared: Prepared, sized: dict[str, Choice]) -> float | None:

@@ -162,6 +162,15 @@ def cache_pool(model: Model, tp: int, kv_cache: str, start: int, end: int, *, gr
     return _hybrid(kinds, token_bytes)
 
 
+def held_bytes(model: Model, kv_cache: str, tokens: float) -> float:
+    """Bytes that one sequence of so many tokens keeps over all layers, each once however many ranks hold copies of it."""
+    total = 0.0
+    for group in model.attention:
+        held = min(tokens, group.window_tokens) if group.window_tokens and group.kind in {"sliding", "chunked"} else tokens
+        total += group.layers * (layer_token_bytes(group, 1, kv_cache, model) * held + group.state_bytes)
+    return total
+
+
 def _hybrid(kinds: dict[tuple[str, int, int | None, int], int], token_bytes: int) -> CachePool:
     """Equal groups over one pool; a recurrent state raises the attention block until its page holds the state."""
     state = max((s for *_, s in kinds), default=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from inferform.errors import InputError
 from inferform.planning.candidates import find
 from inferform.planning.prepare import Prepared, prepare
-from inferform.planning.split import best_split, hand_over_s
+from inferform.planning.split import best_split, hand_over
 from inferform.render import render
 from inferform.sizing.layouts import planned
 from inferform.sizing.search import Choice
@@ -41,7 +42,7 @@ def test_the_pair_is_the_cheapest_of_all_pairs() -> None:
         rate = one.demand.requests_per_s
         prompt = planned(prefill.fit, one.demand_of("prefill"), one.engine, rate / prefill.fleet.replicas[1] / prefill.dp)
         pace = planned(decode.fit, one.demand_of("decode"), one.engine, rate / decode.fleet.replicas[1] / decode.dp)
-        return prompt.ttft.p95 + hand_over_s(one, prefill, decode) + pace.tpot.p50
+        return prompt.ttft.p95 + hand_over(one, prefill, decode).seconds + pace.tpot.p50
 
     fits = [
         p.usd_per_hour + d.usd_per_hour
@@ -49,6 +50,29 @@ def test_the_pair_is_the_cheapest_of_all_pairs() -> None:
         if d.fit.cut.tp % p.fit.cut.tp == 0 and p.fleet.nodes_per_replica == d.fleet.nodes_per_replica == 1 and first_s(p, d) <= 3.0
     ]
     assert min(fits) == pytest.approx(sum(o.usd_per_hour for o in options.values()))
+
+
+def test_the_cache_goes_over_one_network_card_without_efa() -> None:
+    """131,072 bytes a token are 1.05 GB for 8,000: 120 ms at 70 % of 12.5 GB/s, the one card of a p4d that TCP takes.
+
+    With EFA on there are four.
+    """
+    made = {}
+    for efa in ("auto", True):
+        one = prepared(quantization="bf16", nodes={"efa": efa})
+        prefill = next(c for c in find(one, one.demand_of("prefill"), ("bf16",), keep=None, every=True).choices if c.instance.name == "p4d.24xlarge")
+        alone = replace(prefill, fleet=replace(prefill.fleet, replicas_per_node=1))
+        made[efa] = hand_over(one, alone, alone)
+    assert made["auto"].seconds == pytest.approx(131_072 * 8000 / (12.5e9 * 0.7))
+    assert made[True].seconds == pytest.approx(made["auto"].seconds / 4)
+    assert ("one network card of 100 Gbit/s a node, without EFA", "EFA, 400 Gbit/s a node") == (made["auto"].over, made[True].over)
+
+
+def test_the_cards_that_the_hand_over_counts_on_are_told() -> None:
+    """The plan has no EFA by itself, and the line about the split says so."""
+    chosen = plan({"m": long_prompts()}).models["m"]
+    assert all(pool.infrastructure.efa is None for pool in chosen.pools.values())
+    assert "without EFA" in next(line for line in chosen.why if line.startswith("prefill and decode apart"))
 
 
 def test_a_large_fleet_of_long_prompts_is_split_where_it_saves() -> None:

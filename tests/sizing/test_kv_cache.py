@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from inferform.catalog.models import find_model, model_ids
-from inferform.sizing.kv_cache import CacheGroup, CachePool, cache_pool, local_kv_heads
+from inferform.sizing.kv_cache import CacheGroup, CachePool, cache_pool, held_bytes, local_kv_heads
 
 from tests.sizing.small_models import llama
 
@@ -27,6 +27,12 @@ def test_32_requests_of_8192_tokens_are_32_gib() -> None:
     """32 x 8,192 tokens x 131,072 bytes = 32 GiB."""
     pool = _pool("meta-llama/Meta-Llama-3-8B", kv_cache="fp16")
     assert 32 * GIB == 32 * pool.needed_blocks(8192, 8192) * pool.block_bytes
+
+
+def test_a_sequence_is_held_once_however_many_ranks_copy_it() -> None:
+    """8,000 tokens: 70,272 bytes each of a latent; of gemma-3-27b's 62 layers of 8,192 bytes ten keep all tokens and 52 the last 1,024."""
+    assert 70272 * 8000 == held_bytes(find_model("deepseek-ai/DeepSeek-R1"), "auto", 8000)
+    assert 8192 * (10 * 8000 + 52 * 1024) == held_bytes(find_model("google/gemma-3-27b-it"), "auto", 8000)
 
 
 @pytest.mark.parametrize("tp", [1, 2, 8])
