@@ -180,11 +180,17 @@ def test_what_cannot_run_is_refused(model: dict[str, Any], changes: dict[str, An
         render(split(model, **changes))
 
 
+EVENTS = 4
+SENT: list[float] = []
+
+
 class Engine(BaseHTTPRequestHandler):
     """A stand-in engine that records what it is asked and answers like vLLM with NIXL."""
 
     protocol_version = "HTTP/1.1"
     seen: list[tuple[str, str, dict[str, Any]]]
+    # When each event of a stream was sent.
+    sent: list[float]
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -203,10 +209,43 @@ class Engine(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.seen.append((str(self.server.server_address[0]), self.path, body))
+        if body.get("stream") and self.path == "/v1/chat/completions":
+            self.stream()
+            return
         choice = {"index": 0, "message": {"role": "assistant", "content": "yes"}, "finish_reason": "stop"}
         fetched = {"do_remote_prefill": True, "remote_engine_id": "e", "remote_block_ids": [7], "remote_host": "127.0.0.2", "remote_port": 5600}
         usage = {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}
         self.answer({"id": "1", "object": "chat.completion", "model": "m", "choices": [choice], "usage": usage, "kv_transfer_params": fetched})
+
+    def stream(self) -> None:
+        """One server-sent event every 250 ms."""
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        for number in range(EVENTS):
+            time.sleep(0.25 if number else 0)
+            self.sent.append(time.monotonic())
+            self.chunk(f'data: {{"choices": [{{"index": 0, "delta": {{"content": "{number}"}}}}]}}\n\n'.encode())
+        self.chunk(b"data: [DONE]\n\n")
+        self.chunk(b"")
+
+    def chunk(self, data: bytes) -> None:
+        self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+        self.wfile.flush()
+
+
+def events(url: str, sent: list[float], headers: dict[str, str] | None = None) -> list[int]:
+    """For each event of a streamed answer, how many had been sent when it arrived."""
+    body = {"model": "m", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 5, "stream": True}
+    known = []
+    with requests.post(url, json=body, headers={**(headers or {}), "accept-encoding": "gzip"}, stream=True, timeout=30) as answer:
+        answer.raise_for_status()
+        assert "content-encoding" not in answer.headers
+        for line in answer.iter_lines(chunk_size=1):
+            if line.startswith(b"data: {"):
+                known.append(len(sent))
+    return known
 
 
 class PodApi(BaseHTTPRequestHandler):
@@ -249,7 +288,7 @@ def free_port() -> int:
 def cluster(tmp_path: Path) -> Iterator[tuple[int, Path, list[tuple[str, str, dict[str, Any]]]]]:
     """(engines' port, kube config, requests seen): a prefill and a decode pod with the labels of the rendered pods."""
     seen: list[tuple[str, str, dict[str, Any]]] = []
-    engine = type("SeenEngine", (Engine,), {"seen": seen})
+    engine = type("SeenEngine", (Engine,), {"seen": seen, "sent": SENT})
     first = serve(engine, "127.0.0.2")
     port = int(first.server_address[1])
     second = serve(engine, "127.0.0.3", port)
@@ -278,7 +317,7 @@ def cluster(tmp_path: Path) -> Iterator[tuple[int, Path, list[tuple[str, str, di
 
 @pytest.mark.slow
 @pytest.mark.skipif(ROUTER is None, reason="the vllm-router package is not installed")
-def test_the_real_router_sends_prompts_to_prefill_and_answers_from_decode(cluster: tuple[int, Path, list[tuple[str, str, dict[str, Any]]]]) -> None:
+def test_fc25_the_real_router_splits_requests_and_holds_no_event_back(cluster: tuple[int, Path, list[tuple[str, str, dict[str, Any]]]]) -> None:
     """Started with the rendered arguments (ports and addresses of this machine), the router finds both engines by their labels,
     asks prefill for one token with the transfer announced, and decode for the answer with the cache's place."""
     port, config, seen = cluster
@@ -293,16 +332,20 @@ def test_the_real_router_sends_prompts_to_prefill_and_answers_from_decode(cluste
     try:
         body = {"model": "m", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 5}
         answer = ask_until_answered(f"http://127.0.0.1:{here}/v1/chat/completions", body, deadline_s=60)
+        plain = list(seen)
+        streamed = events(f"http://127.0.0.1:{here}/v1/chat/completions", SENT)
         assert 200 == requests.get(f"http://127.0.0.1:{here}/readiness", timeout=5).status_code
         assert b"vllm_router" in requests.get(f"http://127.0.0.1:{metrics}/metrics", timeout=5).content
     finally:
         process.terminate()
         process.communicate(timeout=20)
     assert "yes" == answer["choices"][0]["message"]["content"]
-    asked = [(where, sent["max_tokens"], sent["kv_transfer_params"]) for where, path, sent in seen if path == "/v1/chat/completions"]
+    asked = [(where, sent["max_tokens"], sent["kv_transfer_params"]) for where, path, sent in plain if path == "/v1/chat/completions"]
     (first, second) = asked[-2:]
     assert ("127.0.0.2", 1, True) == (first[0], first[1], first[2]["do_remote_decode"])
     assert ("127.0.0.3", 5, [7], "127.0.0.2") == (second[0], second[1], second[2]["remote_block_ids"], second[2]["remote_host"])
+    # FC-25: each event comes through before the next one is sent.
+    assert list(range(1, EVENTS + 1)) == streamed
 
 
 def ask_until_answered(url: str, body: dict[str, Any], *, deadline_s: float) -> dict[str, Any]:
