@@ -91,7 +91,7 @@ def run(
     if plot:
         from inferform.cli.files import write_bytes
 
-        write_bytes(plot, draw_break_even(answer, kind), replace=True)
+        write_bytes(plot, draw_break_even(answer, request.fleet, kind), replace=True)
         out.note(f"{plot}: written")
     out.result({"request": request, **plain(answer)}, lambda: break_even_text(answer))
 

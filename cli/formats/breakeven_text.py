@@ -18,11 +18,13 @@ def break_even_text(answer: BreakEven) -> str:
         ("break-even", _break_even(answer)),
     ]
     if answer.capacity_tokens_per_month is not None:
-        at_best = f"{format_usd(answer.fleet_usd_per_mtok_at_capacity or 0)} a million tokens when full"
-        rows.append(("capacity", f"{format_tokens(answer.capacity_tokens_per_month)} tokens a month of one fleet; {at_best}, with operations"))
+        whose = "one fleet" if answer.unit == "fleet" else "the planned nodes"
+        at_best = f"{format_usd(answer.fleet_usd_per_mtok_at_capacity or 0)} a million tokens when full, with operations"
+        rows.append(("capacity", f"{format_tokens(answer.capacity_tokens_per_month)} tokens a month of {whose}; {at_best}"))
     parts = [textwrap.fill(printable(answer.decision), WIDTH, break_on_hyphens=False), pairs(rows, width=WIDTH)]
     if answer.volumes:
-        headers = ("tokens a month", "tokens a second", "API", "fleet and operations", "fleets", "use of one", "cheaper", "by")
+        use = "use of one" if answer.unit == "fleet" else "use of plan"
+        headers = ("tokens a month", "tokens a second", "API", "fleet and operations", f"{answer.unit}s", use, "cheaper", "by")
         parts.append(table(headers, [_volume(v) for v in answer.volumes], right=(0, 1, 2, 3, 4, 5, 7)))
     parts.append("Rests on\n" + bullets(answer.assumptions))
     return "\n\n".join(parts)
@@ -37,7 +39,7 @@ def _break_even(answer: BreakEven) -> str:
         text += f", {format_tokens(bare)} before operations"
     above = answer.always_cheaper_above_tokens_per_month
     if above is not None and above > point:
-        text += f"; cheaper at every volume from {format_tokens(above)} on, below that a fleet just begun may not be"
+        text += f"; cheaper at every volume from {format_tokens(above)} on, below that a {answer.unit} just begun may not be"
     return text
 
 
@@ -47,7 +49,7 @@ def _volume(volume: Volume) -> tuple[str, ...]:
         f"{volume.tokens_per_s:,.0f}",
         format_usd(volume.api_usd),
         format_usd(volume.fleet_usd),
-        f"{volume.fleets:,}",
+        f"{volume.units:,}",
         "not stated" if volume.utilization is None else f"{volume.utilization:.0%}",
         volume.cheaper,
         format_usd(volume.saved_usd),

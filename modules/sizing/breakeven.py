@@ -1,7 +1,8 @@
 """Break-even of a fleet of one's own against a managed API: what each costs at a monthly volume of tokens, and where they cross.
 
 The API bill grows with every token; the fleet costs the same whether it is busy or idle, up to its capacity. Beyond the
-capacity a further fleet of the same kind is bought whole, so the fleet's cost is a staircase; operations are paid once.
+capacity further nodes are bought (further whole fleets where only a price is known), so the fleet's cost is a staircase;
+the platform and the operations are paid once.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Literal
 
 from inferform.catalog.api_prices import ApiPrice
 from inferform.errors import InputError, Problem
+from inferform.sizing.breakeven_fleet import MTOK, Fleet, Unit, first_even, last_even
 
-MTOK = 1e6
 # A full-time year of 2,080 hours at this rate is 208,000 USD.
 OPERATIONS_HOURS = 40.0
 OPERATIONS_USD_PER_HOUR = 100.0
@@ -23,8 +24,6 @@ OPERATIONS_REASON = (
 )
 # Amounts and volumes outside this make no sense to anybody, and arithmetic on them runs out of digits.
 _LEAST, _MOST = 1e-6, 1e18
-# Past this many fleets the staircase says nothing that a person would buy.
-_MOST_FLEETS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,19 +32,6 @@ class Operations:
 
     usd_per_month: float = OPERATIONS_HOURS * OPERATIONS_USD_PER_HOUR
     reason: str = OPERATIONS_REASON
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fleet:
-    """A fleet at its steady size. `capacity_tokens_per_month` counts input and output; None where nobody has stated it.
-
-    `source` says where the bill comes from, `capacity_source` where the capacity does.
-    """
-
-    usd_per_month: float
-    capacity_tokens_per_month: float | None = None
-    source: str = "given"
-    capacity_source: str = "given"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,13 +60,16 @@ class BreakEvenRequest:
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """Both costs at one monthly volume. `carried` and `utilization` (of one fleet) are None where the capacity is not stated."""
+    """Both costs at one monthly volume; `units` counts nodes or fleets, as the answer's `unit` says.
+
+    `carried` and `utilization` (of the planned fleet) are None where the capacity is not stated.
+    """
 
     tokens_per_month: float
     tokens_per_s: float
     api_usd: float
     fleet_usd: float
-    fleets: int
+    units: int
     carried: bool | None
     utilization: float | None
     cheaper: Literal["api", "fleet", "equal"]
@@ -91,9 +80,10 @@ class Volume:
 class BreakEven:
     """The answer. A break-even is in tokens a month, None where the fleet never gets cheaper than the API.
 
-    `break_even_tokens_per_month` counts operations and further fleets; `break_even_before_operations_tokens_per_month` is
-    the bare division of one fleet's price by the API's. `always_cheaper_above_tokens_per_month` is the volume from which no
-    further fleet makes the API cheaper again. `fleet_usd_per_mtok_at_capacity` is with operations, the lowest one fleet reaches.
+    `break_even_tokens_per_month` counts operations and further nodes; `break_even_before_operations_tokens_per_month` is
+    the bare division of the planned fleet's price by the API's. `always_cheaper_above_tokens_per_month` is the volume from which no
+    further node makes the API cheaper again, None where there is no such volume. `fleet_usd_per_mtok_at_capacity` is with
+    operations, the lowest that the planned fleet reaches.
     """
 
     api: str
@@ -104,7 +94,8 @@ class BreakEven:
     fleet_usd_per_mtok_at_capacity: float | None
     break_even_before_operations_tokens_per_month: float | None
     break_even_tokens_per_month: float | None
-    break_even_fleets: int | None
+    break_even_units: int | None
+    unit: Unit
     always_cheaper_above_tokens_per_month: float | None
     volumes: tuple[Volume, ...]
     decision: str
@@ -141,9 +132,7 @@ def break_even(request: BreakEvenRequest) -> BreakEven:
     _check(request)
     fleet, price = request.fleet, api_usd_per_mtok(request.api, request.traffic)
     staff, capacity = request.operations.usd_per_month, fleet.capacity_tokens_per_month
-    bare = fleet.usd_per_month * MTOK / price if price else None
-    fleets = _fleets_at_break_even(fleet.usd_per_month, staff, price, capacity)
-    crossing = None if fleets is None else (fleets * fleet.usd_per_month + staff) * MTOK / price
+    crossing = first_even(fleet, staff, price)
     volumes = tuple(_volume(v, fleet, staff, price) for v in request.volumes_tokens_per_month)
     return BreakEven(
         api=request.api.name,
@@ -152,89 +141,68 @@ def break_even(request: BreakEvenRequest) -> BreakEven:
         operations_usd_per_month=staff,
         capacity_tokens_per_month=capacity,
         fleet_usd_per_mtok_at_capacity=None if capacity is None else (fleet.usd_per_month + staff) / capacity * MTOK,
-        break_even_before_operations_tokens_per_month=bare,
+        break_even_before_operations_tokens_per_month=fleet.usd_per_month * MTOK / price if price else None,
         break_even_tokens_per_month=crossing,
-        break_even_fleets=fleets,
-        always_cheaper_above_tokens_per_month=_always_above(fleet.usd_per_month, staff, price, capacity, crossing),
+        break_even_units=None if crossing is None else fleet.units_at(crossing),
+        unit=fleet.unit,
+        always_cheaper_above_tokens_per_month=None if crossing is None else last_even(fleet, staff, price),
         volumes=volumes,
-        decision=_decision(request, price, crossing, fleets, volumes),
+        decision=_decision(request, price, crossing, volumes),
         assumptions=_assumptions(request),
     )
 
 
-def fleets_for(tokens_per_month: float, capacity: float | None) -> int:
-    """Whole fleets that carry a volume; one where the capacity is not stated."""
-    return 1 if capacity is None else max(1, _whole(tokens_per_month / capacity))
-
-
-def _whole(ratio: float) -> int:
-    """Rounded up, forgiving the last bits of a division."""
-    return math.ceil(ratio * (1 - 1e-12))
-
-
-def _fleets_at_break_even(fleet_usd: float, staff_usd: float, usd_per_mtok: float, capacity: float | None) -> int | None:
-    """Fewest fleets that, full, cost less than the API: n x fleet + staff <= n x capacity x price. None where no number does."""
-    if usd_per_mtok == 0:
-        return None
-    if capacity is None:
-        return 1
-    margin = capacity * usd_per_mtok / MTOK - fleet_usd
-    if margin <= 0:
-        return None
-    fleets = max(1, _whole(staff_usd / margin))
-    return fleets if fleets <= _MOST_FLEETS else None
-
-
-def _always_above(fleet_usd: float, staff_usd: float, usd_per_mtok: float, capacity: float | None, crossing: float | None) -> float | None:
-    """The end of the last step where the API is cheaper: just past m full fleets, m + 1 must cost no more than m x capacity at the API."""
-    if crossing is None or capacity is None:
-        return crossing
-    full = _whole((fleet_usd + staff_usd) / (capacity * usd_per_mtok / MTOK - fleet_usd))
-    # Within the fleet bought after full - 1 full ones, the API's line is met again here.
-    return max(crossing, (full * fleet_usd + staff_usd) * MTOK / usd_per_mtok)
+def counted(units: int, unit: Unit) -> str:
+    """A count of nodes or fleets with its noun."""
+    return f"{units:,} {unit}{'' if units == 1 else 's'}"
 
 
 def _volume(tokens: float, fleet: Fleet, staff_usd: float, usd_per_mtok: float) -> Volume:
     capacity = fleet.capacity_tokens_per_month
-    fleets = fleets_for(tokens, capacity)
-    api, own = tokens * usd_per_mtok / MTOK, fleets * fleet.usd_per_month + staff_usd
+    api, own = tokens * usd_per_mtok / MTOK, fleet.usd_at(tokens) + staff_usd
     return Volume(
         tokens_per_month=tokens,
         tokens_per_s=tokens / (730 * 3600),
         api_usd=api,
         fleet_usd=own,
-        fleets=fleets,
-        carried=None if capacity is None else fleets == 1,
+        units=fleet.units_at(tokens),
+        carried=None if capacity is None else tokens <= capacity * (1 + 1e-12),
         utilization=None if capacity is None else tokens / capacity,
         cheaper="equal" if math.isclose(api, own, rel_tol=1e-12) else "fleet" if own < api else "api",
         saved_usd=abs(api - own),
     )
 
 
-def _decision(request: BreakEvenRequest, usd_per_mtok: float, crossing: float | None, fleets: int | None, volumes: tuple[Volume, ...]) -> str:
+def _decision(request: BreakEvenRequest, usd_per_mtok: float, crossing: float | None, volumes: tuple[Volume, ...]) -> str:
     """One sentence: what to do at the volumes asked, or in general where none was."""
     name, fleet = request.api.name, request.fleet
-    if crossing is None or fleets is None:
+    if crossing is None:
         if usd_per_mtok == 0:
             return f"Use {name} at any volume: it costs nothing."
-        full = fleet.usd_per_month / (fleet.capacity_tokens_per_month or math.inf) * MTOK
-        return f"Use {name} at any volume: a full fleet costs {format_usd(full)} a million tokens before operations, the API {format_usd(usd_per_mtok)}."
-    point = f"the break-even is {format_tokens(crossing)} tokens a month" + (f" with {fleets:,} fleets, for one cannot carry that much" if fleets > 1 else "")
+        full = f"{format_usd(fleet.usd_per_mtok_grown)} a million tokens before {'platform and ' if fleet.parts else ''}operations"
+        which = "further nodes, when full, cost" if fleet.parts else "a full fleet costs"
+        return f"Use {name} at any volume: {which} {full}, the API {format_usd(usd_per_mtok)}."
+    units, planned = fleet.units_at(crossing), fleet.units_at(0)
+    more = f" with {counted(units, fleet.unit)}, for {counted(planned, fleet.unit) if fleet.parts else 'one'} cannot carry that much" if units > planned else ""
+    point = f"the break-even is {format_tokens(crossing)} tokens a month{more}"
     unknown = "" if fleet.capacity_tokens_per_month is not None else "; the fleet's capacity is not stated, so check that it can carry that"
-    api, own = (", ".join(_named(v) for v in volumes if v.cheaper == kind) for kind in ("api", "fleet"))
+    if fleet.usd_per_mtok_grown >= usd_per_mtok:
+        unknown = f"; a further {fleet.unit} costs more than the API even when full, so send what the planned fleet cannot carry to {name}"
+    api, own = (", ".join(_named(v, fleet) for v in volumes if v.cheaper == kind) for kind in ("api", "fleet"))
     if api and own:
         return f"It depends on the volume: {point}; at {api} {name} is cheaper, at {own} your own fleet{unknown}."
     if own:
         return f"Host {own} yourself: {point}{unknown}."
     if api:
-        # Just past a full fleet the next one is bought whole and stands idle.
+        # Just past a full fleet the next step is bought whole and stands idle.
         gap = any(v.tokens_per_month > crossing for v in volumes)
-        return f"Use {name} for {api}: {point}{', but the next fleet makes the API cheaper again there' if gap else ''}."
+        return f"Use {name} for {api}: {point}{f', but the next {fleet.unit} makes the API cheaper again there' if gap else ''}."
     return f"Host it yourself above the break-even and use {name} below: {point}{unknown}."
 
 
-def _named(volume: Volume) -> str:
-    return format_tokens(volume.tokens_per_month) + (f" ({volume.fleets:,} fleets)" if volume.fleets > 1 and volume.cheaper == "fleet" else "")
+def _named(volume: Volume, fleet: Fleet) -> str:
+    grown = volume.cheaper == "fleet" and volume.units > fleet.units_at(0)
+    return format_tokens(volume.tokens_per_month) + (f" ({counted(volume.units, fleet.unit)})" if grown else "")
 
 
 def _assumptions(request: BreakEvenRequest) -> tuple[str, ...]:
@@ -258,14 +226,26 @@ def _assumptions(request: BreakEvenRequest) -> tuple[str, ...]:
         )
     if request.volumes_source != "given":
         said.append(f"the volume is {request.volumes_source}")
-    said.append(f"operations {format_usd(request.operations.usd_per_month)} a month, {request.operations.reason}; the same for every number of fleets")
-    said.append(f"the fleet costs {format_usd(fleet.usd_per_month)} a month, busy or idle ({fleet.source})")
-    said.append(
-        "the fleet's capacity is not stated, so one fleet is taken to carry every volume"
-        if fleet.capacity_tokens_per_month is None
-        else f"one fleet carries {format_tokens(fleet.capacity_tokens_per_month)} tokens a month ({fleet.capacity_source}), more volume buys further whole fleets"
-    )
+    said.append(f"operations {format_usd(request.operations.usd_per_month)} a month, {request.operations.reason}; the same for every number of {fleet.unit}s")
+    once = f"; {format_usd(fleet.fixed_usd_per_month)} of it is the platform around the nodes, paid once whatever the volume" if fleet.parts else ""
+    said.append(f"the fleet costs {format_usd(fleet.usd_per_month)} a month, busy or idle ({fleet.source}){once}")
+    said.append(_capacity(fleet))
     return tuple(said)
+
+
+def _capacity(fleet: Fleet) -> str:
+    if fleet.capacity_tokens_per_month is None:
+        return "the fleet's capacity is not stated, so one fleet is taken to carry every volume"
+    carries = f"carries {format_tokens(fleet.capacity_tokens_per_month)} tokens a month ({fleet.capacity_source})"
+    if not fleet.parts:
+        return f"one fleet {carries}, more volume buys further whole fleets"
+    named = len(fleet.parts) > 1
+    steps = ", ".join(
+        f"{counted(part.nodes, 'node')}{f' of {part.name}' if named else ''} at {format_usd(part.usd_per_month)} a month "
+        f"for {format_tokens(part.capacity_tokens_per_month)} tokens"
+        for part in fleet.parts
+    )
+    return f"the planned fleet of {counted(fleet.units_at(0), 'node')} {carries}, more volume buys {steps} at a time"
 
 
 def _check(request: BreakEvenRequest) -> None:
@@ -279,6 +259,7 @@ def _check(request: BreakEvenRequest) -> None:
     }
     money = {
         "fleet.usd_per_month": fleet.usd_per_month,
+        "fleet.fixed_usd_per_month": fleet.fixed_usd_per_month,
         "operations.usd_per_month": request.operations.usd_per_month,
         "api.usd_per_mtok_input": api.usd_per_mtok_input,
         "api.usd_per_mtok_cached_input": api.usd_per_mtok_cached_input,

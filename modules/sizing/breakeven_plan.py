@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inferform.errors import InputError, Nearest, Problem
-from inferform.plan import DeploymentPlan, ModelPlan
-from inferform.sizing.breakeven import Fleet, Traffic
+from inferform.plan import DeploymentPlan, ModelPlan, PoolPlan
+from inferform.sizing.breakeven import Traffic
+from inferform.sizing.breakeven_fleet import Fleet, FleetPart
 from inferform.sizing.breakeven_request import Planned
 
 
@@ -38,18 +39,22 @@ def choose_model(plan: DeploymentPlan, name: str | None) -> str:
 def planned(plan: DeploymentPlan, name: str, demand: Demand) -> Planned:
     """The steady fleet of one model, its traffic and its planned tokens: the spec's mean of the month, or its peak held all month.
 
-    The bill is the deployment's, split over the models by the price of their pools. The capacity is what the replicas
-    carry inside their objectives, around the clock. The shared prefix is taken to be served from the API's prompt cache
+    The bill is the deployment's, split over the models by the price of their pools; what is not theirs is the platform, which
+    further nodes do not buy again. The capacity is what the replicas carry inside their objectives, around the clock. The shared prefix is taken to be served from the API's prompt cache
     just as from the engine's, and a batch model to use the batch API.
     """
     model = plan.models[name]
     tokens = demand.input_tokens + demand.output_tokens
     seconds = plan.cost.hours_per_month * 3600
     share = _bill_share(plan, name)
+    usd = plan.cost.usd_per_month * share
+    pools = sum(plan.cost.by_pool.get(f"{name}/{role}", 0.0) for role in model.pools) * plan.cost.hours_per_month
     of = "the plan" if len(plan.models) == 1 else f"the plan, {share:.0%} of it for {name} by the price of its pools"
     return Planned(
         fleet=Fleet(
-            usd_per_month=plan.cost.usd_per_month * share,
+            usd_per_month=usd,
+            fixed_usd_per_month=max(0.0, usd - pools),
+            parts=_parts(plan, name, tokens),
             capacity_tokens_per_month=_requests_per_s(model) * tokens * seconds or None,
             source=of,
             capacity_source=f"{_requests_per_s(model):,.2f} requests a second inside the objectives, all month",
@@ -77,9 +82,40 @@ def _requests_per_s(model: ModelPlan) -> float:
     return together + min(by_role.values(), default=0.0)
 
 
+def _parts(plan: DeploymentPlan, name: str, tokens: float) -> tuple[FleetPart, ...]:
+    """What each pool buys at a time: the nodes of one replica, or one node with its replicas. Nothing where a pool carries nothing or has no price."""
+    found = []
+    for role, pool in plan.models[name].pools.items():
+        usd = _node_usd_per_hour(pool, plan.cost.by_pool.get(f"{name}/{role}", 0.0)) * pool.nodes_per_replica
+        carried = pool.requests_per_s * pool.replicas_per_node * tokens
+        if usd <= 0 or carried <= 0:
+            return ()
+        hours = plan.cost.hours_per_month
+        found.append(
+            FleetPart(
+                name=role,
+                usd_per_month=usd * hours,
+                capacity_tokens_per_month=carried * hours * 3600,
+                steady=pool.nodes.steady // pool.nodes_per_replica,
+                nodes=pool.nodes_per_replica,
+            )
+        )
+    return tuple(found)
+
+
+def _node_usd_per_hour(pool: PoolPlan, steady_usd_per_hour: float) -> float:
+    """Price of one further node with its disk: as the nodes between steady and most are bought, or the dearest way where there are none."""
+    steady, listed = pool.nodes.steady, sum(part.nodes.steady * part.usd_per_hour for part in pool.purchase)
+    disk = (steady_usd_per_hour - listed) / steady if steady else 0.0
+    dearest = max((part.usd_per_hour for part in pool.purchase), default=0.0)
+    more = [(part.nodes.max - part.nodes.steady, part.usd_per_hour) for part in pool.purchase if part.nodes.max > part.nodes.steady]
+    further = sum(nodes * usd for nodes, usd in more) / sum(nodes for nodes, _ in more) if more else dearest
+    return max(0.0, disk) + further
+
+
 def _bill_share(plan: DeploymentPlan, name: str) -> float:
     if len(plan.models) == 1:
         return 1.0
-    by_model = {m: sum(usd for key, usd in plan.cost.by_pool.items() if key.split("/", 1)[0] == m and "/" in key) for m in plan.models}
+    by_model = {m: sum(plan.cost.by_pool.get(f"{m}/{role}", 0.0) for role in planned.pools) for m, planned in plan.models.items()}
     total = sum(by_model.values())
     return by_model[name] / total if total else 1 / len(by_model)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import io
 import math
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inferform.errors import InputError, MissingToolError, Problem
-from inferform.sizing.breakeven import MTOK, BreakEven, fleets_for, format_tokens, format_usd
+from inferform.sizing.breakeven import BreakEven, counted, format_tokens, format_usd
+from inferform.sizing.breakeven_fleet import MTOK, Fleet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,8 +43,8 @@ def plot_format(path: Path) -> str:
     return path.suffix.lower()[1:]
 
 
-def draw_break_even(answer: BreakEven, kind: str) -> bytes:
-    """The picture as the bytes of an SVG or PNG file; `kind` is what `plot_format` gives.
+def draw_break_even(answer: BreakEven, fleet: Fleet, kind: str) -> bytes:
+    """The picture of an answer for a fleet as the bytes of an SVG or PNG file; `kind` is what `plot_format` gives.
 
     Both axes are logarithmic: volumes asked are often decades apart.
     Raises: MissingToolError where matplotlib is not installed.
@@ -54,7 +56,7 @@ def draw_break_even(answer: BreakEven, kind: str) -> bytes:
         raise MissingToolError("a picture needs matplotlib, which is not installed; install it with: pip install 'inferform[plots]'") from err
     with rc_context(STYLE):
         figure = Figure(figsize=(8.6, 5.2), layout="constrained")
-        _draw(figure.subplots(), answer)
+        _draw(figure.subplots(), answer, fleet)
         out = io.BytesIO()
         # No date and no program version: the same answer gives the same picture.
         metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
@@ -62,7 +64,7 @@ def draw_break_even(answer: BreakEven, kind: str) -> bytes:
     return out.getvalue()
 
 
-def _draw(axes: Axes, answer: BreakEven) -> None:
+def _draw(axes: Axes, answer: BreakEven, fleet: Fleet) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter
 
     marks = [v.tokens_per_month for v in answer.volumes]
@@ -70,9 +72,9 @@ def _draw(axes: Axes, answer: BreakEven) -> None:
     marks = [v for v in marks if v > 0] or [1e9]
     # To the right of the break-even there is room for its label.
     low, high = min(marks) / 4, max(max(marks) * 4, (answer.break_even_tokens_per_month or 0) * 15)
-    tokens = _volumes(low, high, answer.capacity_tokens_per_month)
+    tokens = _volumes(low, high, fleet)
     api = [t * answer.api_usd_per_mtok / MTOK for t in tokens]
-    own = [_fleet_usd(answer, t) for t in tokens]
+    own = [fleet.usd_at(t) + answer.operations_usd_per_month for t in tokens]
 
     positive = [usd for usd in (*api, *own) if usd > 0] or [1.0]
     axes.set(
@@ -100,8 +102,8 @@ def _draw(axes: Axes, answer: BreakEven) -> None:
     if asked:
         axes.plot([t for t, _ in asked], [usd for _, usd in asked], "o", markersize=5, color="#444444", zorder=4, label="the volumes asked")
     if answer.capacity_tokens_per_month is not None:
-        _mark_capacity(axes, answer.capacity_tokens_per_month)
-    _mark_break_even(axes, answer)
+        _mark_capacity(axes, answer.capacity_tokens_per_month, "one fleet" if answer.unit == "fleet" else "the planned fleet")
+    _mark_break_even(axes, answer, fleet)
     axes.set_title(_title(answer), loc="left", fontsize=11, fontweight="bold")
     axes.legend(loc="upper left", frameon=True, framealpha=0.9, edgecolor="none", fontsize=9)
 
@@ -121,13 +123,13 @@ def _title(answer: BreakEven) -> str:
     return f"Own fleet against {answer.api}: even at {_tokens(answer.break_even_tokens_per_month)} tokens a month"
 
 
-def _mark_capacity(axes: Axes, capacity: float) -> None:
+def _mark_capacity(axes: Axes, capacity: float, what: str) -> None:
     low, high = axes.get_xlim()
     # The words stand on the side that has room for them.
     left = math.log(capacity / low) < 0.75 * math.log(high / low)
     axes.axvline(capacity, color="#666666", linestyle="--", linewidth=1)
     axes.annotate(
-        f"one fleet is full: {_tokens(capacity)}",
+        f"{what} is full: {_tokens(capacity)}",
         xy=(capacity, 0.02),
         xycoords=axes.get_xaxis_transform(),
         xytext=(5 if left else -5, 0),
@@ -139,17 +141,18 @@ def _mark_capacity(axes: Axes, capacity: float) -> None:
     )
 
 
-def _mark_break_even(axes: Axes, answer: BreakEven) -> None:
+def _mark_break_even(axes: Axes, answer: BreakEven, fleet: Fleet) -> None:
     point = answer.break_even_tokens_per_month
     if point is None:
         return
     usd = point * answer.api_usd_per_mtok / MTOK
     if not (point > 0 and usd > 0):
         return
-    fleets = f"\nwith {answer.break_even_fleets:,} fleets" if (answer.break_even_fleets or 1) > 1 else ""
+    units = answer.break_even_units or 1
+    with_units = f"\nwith {counted(units, answer.unit)}" if units > fleet.units_at(0) else ""
     axes.plot([point], [usd], "o", markersize=9, markerfacecolor="white", markeredgecolor="black", markeredgewidth=1.6, zorder=5)
     axes.annotate(
-        f"break-even\n{_tokens(point)} tokens, ${usd:,.0f}{fleets}",
+        f"break-even\n{_tokens(point)} tokens, ${usd:,.0f}{with_units}",
         xy=(point, usd),
         xytext=(22, -34),
         textcoords="offset points",
@@ -161,15 +164,9 @@ def _mark_break_even(axes: Axes, answer: BreakEven) -> None:
     )
 
 
-def _volumes(low: float, high: float, capacity: float | None) -> list[float]:
+def _volumes(low: float, high: float, fleet: Fleet) -> list[float]:
     """Volumes evenly spread on a logarithmic axis, with both sides of each step of the staircase while steps can be told apart."""
     ratio = (high / low) ** (1 / _POINTS)
     tokens = [low * ratio**i for i in range(_POINTS + 1)]
-    if capacity is not None:
-        full = [n * capacity for n in range(1, min(_POINTS, int(high / capacity) + 1))]
-        tokens += [edge * side for edge in full for side in (1.0, 1.0 + 1e-9) if low < edge < high]
+    tokens += [edge * side for edge in islice(fleet.edges(low, high), _POINTS) for side in (1.0, 1.0 + 1e-9) if low < edge < high]
     return sorted(tokens)
-
-
-def _fleet_usd(answer: BreakEven, tokens: float) -> float:
-    return fleets_for(tokens, answer.capacity_tokens_per_month) * answer.fleet_usd_per_month + answer.operations_usd_per_month

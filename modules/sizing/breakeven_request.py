@@ -12,7 +12,8 @@ from typing import Any
 
 from inferform.catalog.api_prices import ApiPrice, find_api_price
 from inferform.errors import InputError, Problem
-from inferform.sizing.breakeven import OPERATIONS_HOURS, OPERATIONS_REASON, OPERATIONS_USD_PER_HOUR, BreakEvenRequest, Fleet, Operations, Traffic
+from inferform.sizing.breakeven import OPERATIONS_HOURS, OPERATIONS_REASON, OPERATIONS_USD_PER_HOUR, BreakEvenRequest, Operations, Traffic
+from inferform.sizing.breakeven_fleet import Fleet
 
 _TOKENS = {"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 _COUNT = re.compile(r"([0-9][0-9_]{0,20}(?:\.[0-9]{1,9})?(?:e[0-9]{1,2})?)\s*([kMBT]?)")
@@ -43,13 +44,13 @@ def parse(values: Mapping[str, Any], *, prices: Iterable[ApiPrice] | None = None
     capacity = _collected(problems, lambda: parse_tokens(values["capacity"], "capacity")) if "capacity" in values else None
     fleet = planned.fleet if planned else None
     if "usd_per_month" in values:
-        fleet = replace(fleet or Fleet(usd_per_month=0), usd_per_month=values["usd_per_month"], source="given")
+        fleet = _at_price(fleet, values["usd_per_month"])
     if fleet is None:
         problems.append(Problem("says what the fleet costs, where no spec is given to plan one", field="usd_per_month", fix="give a SPEC or --usd-per-month"))
     if problems or api is None or operations is None or fleet is None:
         raise InputError(problems)
     if capacity is not None:
-        fleet = replace(fleet, capacity_tokens_per_month=capacity, capacity_source="given")
+        fleet = _with_capacity(fleet, capacity)
     traffic = planned.traffic if planned else Traffic()
     shares = {name: values[name] for name in ("cached_share", "batch_share") if name in values}
     traffic = replace(traffic, **shares) if split is None else replace(traffic, input_share=split, **shares)
@@ -111,6 +112,23 @@ def _api(values: Mapping[str, Any], prices: Iterable[ApiPrice] | None) -> ApiPri
         batch_discount=values.get("batch_discount"),
         source="the request",
     )
+
+
+def _at_price(fleet: Fleet | None, usd_per_month: float) -> Fleet:
+    """A fleet at a price of the user's own; a planned one keeps its nodes and the platform's share of the bill."""
+    if fleet is None or not fleet.usd_per_month or usd_per_month <= 0:
+        return Fleet(usd_per_month=usd_per_month, capacity_tokens_per_month=fleet.capacity_tokens_per_month if fleet else None)
+    times = usd_per_month / fleet.usd_per_month
+    parts = tuple(replace(part, usd_per_month=part.usd_per_month * times) for part in fleet.parts)
+    source = "given, split as the plan's" if parts else "given"
+    return replace(fleet, usd_per_month=usd_per_month, fixed_usd_per_month=fleet.fixed_usd_per_month * times, parts=parts, source=source)
+
+
+def _with_capacity(fleet: Fleet, capacity: float) -> Fleet:
+    """A fleet with a capacity of the user's own; each node carries its share of it."""
+    times = capacity / fleet.capacity_tokens_per_month if fleet.capacity_tokens_per_month else 0.0
+    parts = tuple(replace(part, capacity_tokens_per_month=part.capacity_tokens_per_month * times) for part in fleet.parts) if times > 0 else ()
+    return replace(fleet, capacity_tokens_per_month=capacity, parts=parts, capacity_source="given")
 
 
 def _operations(values: Mapping[str, Any]) -> Operations:

@@ -91,8 +91,11 @@ def test_a_spec_brings_its_fleet_and_its_traffic(inferform: Run) -> None:
     assert 0 == ran.code
     request, (volume,) = ran.data["request"], ran.data["volumes"]
     assert pytest.approx(plan.cost.usd_per_month) == request["fleet"]["usd_per_month"]
+    # What `cost` prints as the platform is paid once; the only pool's nodes are the rest.
+    assert pytest.approx(sum(part.usd_per_hour for part in plan.cost.platform) * 730, abs=0.1) == request["fleet"]["fixed_usd_per_month"]
+    assert ["aggregated"] == [part["name"] for part in request["fleet"]["parts"]]
     # 4 requests a second of 800 + 250 tokens for 730 hours: 11.04 B tokens; the plan carries its own peak.
     assert pytest.approx(4 * 1050 * 730 * 3600) == volume["tokens_per_month"]
     assert pytest.approx(800 / 1050) == request["traffic"]["input_share"]
     assert any("the spec's peak of 4 requests a second" in said for said in ran.data["assumptions"])
-    assert (True, 1) == (volume["carried"], volume["fleets"])
+    assert (True, 1) == (volume["carried"], volume["units"])

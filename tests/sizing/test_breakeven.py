@@ -13,13 +13,13 @@ from inferform.errors import InputError
 from inferform.sizing.breakeven import (
     BreakEven,
     BreakEvenRequest,
-    Fleet,
     Operations,
     Traffic,
     api_usd_per_mtok,
     break_even,
     format_tokens,
 )
+from inferform.sizing.breakeven_fleet import Fleet
 
 FLAT = ApiPrice("example", "flat", 0.80, 0.80, "2026-11-30")
 NOBODY = Operations(usd_per_month=0, reason="none")
@@ -74,7 +74,7 @@ def test_discounts_that_the_provider_does_not_sell_change_nothing() -> None:
 def test_the_fleet_cannot_carry_the_volume() -> None:
     """60 B tokens need two fleets of 40 B: twice the price, still on the break-even of 30 B, and the table says not carried."""
     answer = asked(20e9, 60e9, capacity=40e9)
-    assert [(1, True, 0.5, 24_000), (2, False, 1.5, 48_000)] == [(v.fleets, v.carried, v.utilization, v.fleet_usd) for v in answer.volumes]
+    assert [(1, True, 0.5, 24_000), (2, False, 1.5, 48_000)] == [(v.units, v.carried, v.utilization, v.fleet_usd) for v in answer.volumes]
     # 60 B x 0.80 = 48,000: the second fleet makes both equal.
     assert "equal" == answer.volumes[1].cheaper
     # 24,000 / 40,000 M = 0.60 a million tokens at best.
@@ -95,7 +95,7 @@ def test_a_fleet_too_small_for_the_break_even_needs_more_fleets() -> None:
     """With 31 B capacity and $4,000 operations one fleet never pays: 5 do, for each saves $800 when full."""
     answer = asked(capacity=31e9, staff=Operations(usd_per_month=4_000, reason="given"))
     # margin 31,000 x 0.8 - 24,000 = 800; 4,000 / 800 = 5 fleets; (5 x 24,000 + 4,000) / 0.8 = 155 B = 5 x 31 B.
-    assert 5 == answer.break_even_fleets
+    assert 5 == answer.break_even_units
     assert pytest.approx(155e9) == answer.break_even_tokens_per_month
     assert "with 5 fleets" in answer.decision
 
@@ -103,7 +103,7 @@ def test_a_fleet_too_small_for_the_break_even_needs_more_fleets() -> None:
 def test_a_fleet_dearer_than_the_api_never_breaks_even() -> None:
     """A full fleet at $1.20 a million tokens loses to $0.80 at every volume."""
     answer = asked(1e12, capacity=20e9)
-    assert (None, None, None) == (answer.break_even_tokens_per_month, answer.break_even_fleets, answer.always_cheaper_above_tokens_per_month)
+    assert (None, None, None) == (answer.break_even_tokens_per_month, answer.break_even_units, answer.always_cheaper_above_tokens_per_month)
     assert answer.decision.startswith("Use example/flat at any volume: a full fleet costs $1.20 a million tokens")
 
 
@@ -157,10 +157,10 @@ def test_both_cost_the_same_at_the_break_even_and_the_api_is_cheaper_below(usd: 
             api, own = costs(fleets * capacity, usd, capacity, price, staff)
             assert api < own * (1 + 1e-9)
         return
-    assert answer.break_even_fleets is not None
-    assert pytest.approx(point * price / 1e6, rel=1e-9) == answer.break_even_fleets * usd + staff
+    assert answer.break_even_units is not None
+    assert pytest.approx(point * price / 1e6, rel=1e-9) == answer.break_even_units * usd + staff
     if capacity is not None:
-        assert (answer.break_even_fleets - 1) * capacity * (1 - 1e-9) <= point <= answer.break_even_fleets * capacity * (1 + 1e-9)
+        assert (answer.break_even_units - 1) * capacity * (1 - 1e-9) <= point <= answer.break_even_units * capacity * (1 + 1e-9)
     for step in range(1, 100):
         api, own = costs(point * step / 100, usd, capacity, price, staff)
         assert api <= own * (1 + 1e-9)

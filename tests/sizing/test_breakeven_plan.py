@@ -32,7 +32,7 @@ def test_the_only_model_bears_the_whole_bill() -> None:
 def test_several_models_share_the_bill_by_the_price_of_their_pools() -> None:
     """Pools of $30 and $10 an hour: three quarters of the month's bill, platform parts included, go to the first."""
     models = {"big": model({"aggregated": pool()}), "big-2": model({"aggregated": pool()})}
-    both = plan(models, by_pool={"big/aggregated": 20.0, "big/burst": 10.0, "big-2/aggregated": 10.0, "platform": 5.0}, usd_per_month=40_000.0)
+    both = plan(models, by_pool={"big/aggregated": 30.0, "big-2/aggregated": 10.0, "platform/eks": 5.0}, usd_per_month=40_000.0)
     assert pytest.approx(30_000) == planned(both, "big", DEMAND).fleet.usd_per_month
     assert "75% of it for big" in planned(both, "big", DEMAND).fleet.source
 
@@ -77,3 +77,32 @@ def test_the_mean_of_the_month_counts_where_the_spec_states_it() -> None:
     assert held.tokens_per_month == pytest.approx(3 * mean.tokens_per_month)
     assert held.fleet == mean.fleet
     assert "mean of 2 requests a second" in mean.tokens_source
+
+
+def test_the_platform_is_paid_once_and_nodes_carry_what_their_replicas_do() -> None:
+    """A node of two replicas at $55.04 with $4.96 of disk an hour: its month is a step, and the rest of the bill is the platform's."""
+    found = planned(plan({"m": model({"aggregated": pool()})}, by_pool={"m/aggregated": 60.0, "platform/eks": 10.0}, usd_per_month=51_100.0), "m", DEMAND).fleet
+    assert (pytest.approx(51_100), pytest.approx(7_300)) == (found.usd_per_month, found.fixed_usd_per_month)
+    (part,) = found.parts
+    assert ("aggregated", 1, 1, pytest.approx(43_800), pytest.approx(8.4 * 4300 * SECONDS)) == (
+        part.name, part.steady, part.nodes, part.usd_per_month, part.capacity_tokens_per_month,
+    )  # fmt: skip
+
+
+def test_further_nodes_cost_what_the_purchase_list_pays_beyond_the_steady_fleet() -> None:
+    """Two reserved nodes at $30 are all there are; the third is bought on demand at $55.04."""
+    bought = pool()["purchase"][0]
+    reserved = {**bought, "kind": "reserved", "nodes": {"min": 2, "steady": 2, "max": 2}, "usd_per_hour": 30.0}
+    on_demand = {**bought, "nodes": {"min": 0, "steady": 0, "max": 2}}
+    pools = {"aggregated": pool(nodes={"min": 2, "steady": 2, "max": 4}, replicas={"min": 4, "steady": 4, "max": 8}, purchase=[reserved, on_demand])}
+    (part,) = planned(plan({"m": model(pools)}, by_pool={"m/aggregated": 60.0}), "m", DEMAND).fleet.parts
+    assert (2, pytest.approx(55.04 * 730)) == (part.steady, part.usd_per_month)
+
+
+def test_a_replica_over_several_nodes_is_bought_whole() -> None:
+    """Four nodes with two to a replica are two steps of two nodes."""
+    count = {"min": 4, "steady": 4, "max": 6}
+    pools = {"aggregated": pool(nodes=count, nodes_per_replica=2, replicas_per_node=1, purchase=[{**pool()["purchase"][0], "nodes": count}])}
+    (part,) = planned(plan({"m": model(pools)}, by_pool={"m/aggregated": 220.16}), "m", DEMAND).fleet.parts
+    assert (2, 2, pytest.approx(2 * 55.04 * 730)) == (part.steady, part.nodes, part.usd_per_month)
+    assert pytest.approx(4.2 * 4300 * SECONDS) == part.capacity_tokens_per_month

@@ -10,17 +10,28 @@ from xml.etree import ElementTree
 import pytest
 from inferform.catalog.api_prices import ApiPrice
 from inferform.errors import InputError, MissingToolError
-from inferform.sizing.breakeven import BreakEven, BreakEvenRequest, Fleet, Operations, break_even
+from inferform.sizing.breakeven import BreakEvenRequest, Operations, break_even
+from inferform.sizing.breakeven_fleet import Fleet, FleetPart
 from inferform.sizing.breakeven_plot import draw_break_even, plot_format
 
 FLAT = ApiPrice("example", "flat", 0.80, 0.80, "2026-11-30")
 
 
-def answer(
-    capacity: float | None = None, api: ApiPrice = FLAT, volumes: tuple[float, ...] = (20e6, 60e9), usd: float = 24_000, staff: float = 4_000
-) -> BreakEven:
-    fleet = Fleet(usd_per_month=usd, capacity_tokens_per_month=capacity)
-    return break_even(BreakEvenRequest(api=api, fleet=fleet, operations=Operations(usd_per_month=staff, reason="given"), volumes_tokens_per_month=volumes))
+def picture(
+    *,
+    capacity: float | None = None,
+    api: ApiPrice = FLAT,
+    volumes: tuple[float, ...] = (20e6, 60e9),
+    usd: float = 24_000,
+    staff: float = 4_000,
+    kind: str = "svg",
+) -> bytes:
+    return drawn(Fleet(usd_per_month=usd, capacity_tokens_per_month=capacity), kind, api=api, volumes=volumes, staff=staff)
+
+
+def drawn(fleet: Fleet, kind: str = "svg", *, api: ApiPrice = FLAT, volumes: tuple[float, ...] = (20e6, 60e9), staff: float = 4_000) -> bytes:
+    request = BreakEvenRequest(api=api, fleet=fleet, operations=Operations(usd_per_month=staff, reason="given"), volumes_tokens_per_month=volumes)
+    return draw_break_even(break_even(request), fleet, kind)
 
 
 def texts(svg: bytes) -> list[str]:
@@ -35,7 +46,7 @@ def _needs_matplotlib() -> None:
 def test_the_picture_names_axes_curves_break_even_and_capacity() -> None:
     """Units on both axes, the price of both curves, the break-even with volume and bill, and where one fleet is full."""
     # (24,000 + 4,000) / 0.80 = 35 B tokens.
-    words = texts(draw_break_even(answer(capacity=52e9), "svg"))
+    words = texts(picture(capacity=52e9))
     wanted = {
         "tokens a month (input + output)",
         "USD a month",
@@ -49,21 +60,29 @@ def test_the_picture_names_axes_curves_break_even_and_capacity() -> None:
     assert set() == wanted - set(words)
 
 
+def test_a_planned_fleet_is_drawn_in_its_nodes() -> None:
+    """Where the plan is known, the mark names the planned fleet and the break-even its nodes."""
+    part = FleetPart(name="aggregated", usd_per_month=20_000, capacity_tokens_per_month=30e9)
+    words = texts(drawn(Fleet(usd_per_month=24_000, capacity_tokens_per_month=30e9, fixed_usd_per_month=4_000, parts=(part,))))
+    # One node: 28,000 / 0.8 = 35 B, more than 30 B; two: 48,000 / 0.8 = 60 B, just full.
+    assert {"the planned fleet is full: 30 B", "60 B tokens, $48,000", "with 2 nodes"} <= set(words)
+
+
 def test_a_fleet_that_never_pays_gets_no_break_even_mark() -> None:
     """The title says so, nothing is shaded as cheaper, and no point is labelled."""
-    words = texts(draw_break_even(answer(capacity=20e9), "svg"))
+    words = texts(picture(capacity=20e9))
     assert "example/flat is cheaper at every volume" in words
     assert {"break-even", "the fleet is cheaper"} & set(words) == set()
 
 
 def test_the_same_answer_gives_the_same_bytes() -> None:
     """No date, no random ids: two drawings are equal."""
-    assert draw_break_even(answer(), "svg") == draw_break_even(answer(), "svg")
+    assert picture() == picture()
 
 
 def test_a_png_is_a_png() -> None:
     """The header and the size in pixels (8.6 x 5.2 inches at 144 a inch) are those of a PNG."""
-    png = draw_break_even(answer(), "png")
+    png = picture(kind="png")
     assert b"\x89PNG\r\n\x1a\n" == png[:8]
     assert (1238, 748) == (int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big"))
 
@@ -71,7 +90,7 @@ def test_a_png_is_a_png() -> None:
 def test_names_are_text_and_nothing_else() -> None:
     """A name with markup and mathematics from a user's file stands in the picture as written."""
     name = "<script>x</script> $\\frac{1}{2}$ & co"
-    words = texts(draw_break_even(answer(api=replace(FLAT, model=name)), "svg"))
+    words = texts(picture(api=replace(FLAT, model=name)))
     assert f"example/{name} at $0.80 a million tokens" in words
 
 
@@ -88,7 +107,7 @@ def test_names_are_text_and_nothing_else() -> None:
 )
 def test_odd_answers_can_be_drawn(case: dict[str, object]) -> None:
     """Zeros have no place on a logarithmic axis and are left out, not stumbled over."""
-    assert "USD a month" in texts(draw_break_even(answer(**case), "svg"))  # type: ignore[arg-type]
+    assert "USD a month" in texts(picture(**case))  # type: ignore[arg-type]
 
 
 def test_only_two_formats() -> None:
@@ -103,4 +122,4 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
     for module in ("matplotlib", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingToolError, match=r"inferform\[plots\]"):
-        draw_break_even(answer(), "svg")
+        picture()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from inferform.catalog.api_prices import ApiPrice
 from inferform.errors import InputError
-from inferform.sizing.breakeven import Fleet, Operations, Traffic
+from inferform.sizing.breakeven import Operations, Traffic
+from inferform.sizing.breakeven_fleet import Fleet, FleetPart
 from inferform.sizing.breakeven_request import Planned, parse, parse_split, parse_tokens
 
 PLANNED = Planned(
@@ -64,6 +67,22 @@ def test_what_is_asked_wins_over_the_plan() -> None:
     assert Fleet(usd_per_month=7_000, capacity_tokens_per_month=6e9) == request.fleet
     assert Traffic(input_share=0.5, cached_share=0.1, batch_share=0.0) == request.traffic
     assert (1e9, 2e9) == request.volumes_tokens_per_month
+
+
+def test_a_price_or_capacity_of_ones_own_keeps_the_planned_nodes() -> None:
+    """Twice the planned bill is twice the platform and twice each node; half the planned capacity is half of it on each node."""
+    part = FleetPart(name="aggregated", usd_per_month=2_000, capacity_tokens_per_month=1e9, steady=4)
+    fleet = Fleet(usd_per_month=10_000, capacity_tokens_per_month=4e9, fixed_usd_per_month=2_000, parts=(part,), source="the plan")
+    planned = replace(PLANNED, fleet=fleet)
+    dearer = parse({"usd_per_mtok": 0.8, "usd_per_month": 20_000.0}, planned=planned).fleet
+    assert (20_000, 4_000, 4_000, 1e9) == (dearer.usd_per_month, dearer.fixed_usd_per_month, *_of(dearer))
+    assert "given, split as the plan's" == dearer.source
+    smaller = parse({"usd_per_mtok": 0.8, "capacity": "2B"}, planned=planned).fleet
+    assert (10_000, 2_000, 2_000, 0.5e9) == (smaller.usd_per_month, smaller.fixed_usd_per_month, *_of(smaller))
+
+
+def _of(fleet: Fleet) -> tuple[float, float]:
+    return fleet.parts[0].usd_per_month, fleet.parts[0].capacity_tokens_per_month
 
 
 def test_a_price_in_figures() -> None:
