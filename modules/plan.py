@@ -136,6 +136,7 @@ class ModelPlan(Part):
     pools: dict[str, PoolPlan]
     why: tuple[str, ...]
     rejected: tuple[Rejected, ...]
+    routing: Literal["any", "prefix"] = Field("any", description="prefix: a router sends prompts that begin alike to the same replica.")
     quantize: QuantizePlan | None = Field(None, description="The job that makes the checkpoint; None where it is loaded as published or found.")
     disaggregation: Literal["vllm-router", "dynamo"] | None = Field(
         None, description="What routes between prefill and decode pools; None for one kind of pool."

@@ -175,6 +175,9 @@ class ModelSpec(Strict):
     gpu_memory_utilization: float | None = Field(None, gt=0, le=0.98, description="Share of GPU memory the engine may take.")
     chunked_prefill: bool | None = Field(None, description="Split long prompts over steps; on by default.")
     prefix_caching: bool = Field(True, description="Reuse the KV cache of shared prefixes.")
+    routing: Literal["any", "prefix"] = Field(
+        "any", description="Which replica gets a request: any, or by a router the one that has seen its prefix (vLLM replicas that prefill and decode)."
+    )
     kv_tiers: KvTiers = Field(KvTiers(), description="Memory and local disk for KV blocks that leave the GPU; none by default.")
     enforce_eager: bool = Field(False, description="Run without CUDA graphs.")
     hardware: Hardware = Field(Hardware(), description="Limits on the choice of hardware.")
@@ -201,6 +204,10 @@ class ModelSpec(Strict):
             yield "max_num_batched_tokens", f"chunked_prefill is off, so max_num_batched_tokens {budget} must be at least max_model_len {length}"
         if self.quantize is not None and self.quantization not in (Quantization.AUTO, self.quantize.method.value):
             yield "quantization", f"quantization {self.quantization.value} contradicts quantize.method {self.quantize.method.value}; leave it out"
+        if self.routing == "prefix" and not self.prefix_caching:
+            yield "routing", "no replica keeps a prefix, which prefix_caching: false rules out"
+        if self.routing == "prefix" and isinstance(self.topology, Disaggregation):
+            yield "routing", "split pools have a router of their own, which follows prefixes anyway; leave routing out"
         if self.kv_tiers.cpu is not None and not self.prefix_caching:
             yield "kv_tiers", "blocks are kept for prompts that begin alike, which prefix_caching: false rules out"
         if any(arg.split("=")[0] in ("--api-key", "--hf-token") for arg in self.extra_args):

@@ -9,7 +9,7 @@ from inferform.engines import dynamo, engine_names, find_engine
 from inferform.errors import InputError, Problem
 from inferform.plan import DeploymentPlan, ModelPlan, PoolPlan
 from inferform.render import naming, weights
-from inferform.render.router import has_graph, has_router, role_service
+from inferform.render.router import follows_prefixes, has_graph, has_router, role_service, roles
 
 
 def refuse_what_cannot_run(plan: DeploymentPlan) -> None:
@@ -31,12 +31,7 @@ def _names(plan: DeploymentPlan) -> Iterator[Problem]:
     services = Counter(
         [
             *plan.models,
-            *(
-                role_service(name, model, role)
-                for name, model in plan.models.items()
-                if has_router(model) or has_graph(model)
-                for role in ("prefill", "decode")
-            ),
+            *(role_service(name, model, role) for name, model in plan.models.items() if has_router(model) or has_graph(model) for role in roles(model)),
         ]
     )
     for name, count in services.items():
@@ -54,10 +49,26 @@ def _model(name: str, model: ModelPlan) -> Iterator[Problem]:
         yield Problem("cannot be rendered", field=f"{where}.engine", value=model.engine, legal=engine_names(), fix="use vllm")
     if model.topology == "disaggregated":
         yield from _disaggregated(where, model)
+    if follows_prefixes(model):
+        yield from _routed(where, model)
     if model.gated and model.hf_token_secret is None and weights.is_on_hub(model):
         yield Problem(
             "is gated, so its download needs a token", field=f"{where}.hf_token_secret", fix="name the Secret that holds it: {name: hf-token, key: token}"
         )
+
+
+def _routed(where: str, model: ModelPlan) -> Iterator[Problem]:
+    """What a router before equal replicas needs."""
+    if model.engine != "vllm" or model.task == "embed":
+        what = "embedding models" if model.task == "embed" else model.engine
+        yield Problem(
+            f"the router was only read to speak to vLLM's completions, not to {what}", field=f"{where}.routing", value="prefix", fix="leave routing out"
+        )
+    for name, pool in sorted(model.pools.items()):
+        if pool.scaling.kind != "fixed" and (pool.scaling.min == 0 or pool.scaling.idle == 0):
+            yield Problem(
+                "a router without replicas answers with errors", field=f"{where}.pools.{name}.scaling", value="0", fix="keep one replica, or leave routing out"
+            )
 
 
 def _disaggregated(where: str, model: ModelPlan) -> Iterator[Problem]:

@@ -1,8 +1,9 @@
-"""The router of a model with separate prefill and decode pools, and the order in which the three start.
+"""The router of a model with separate prefill and decode pools, and the order in which the three start; and that of equal replicas.
 
 For each request the router asks a prefill engine for one token, which leaves the prompt's cache there, and then a decode
 engine for the answer, which fetches that cache over NIXL. It finds engines by their labels. Prefill starts first; decode
-pods wait until a prefill engine is ready, and routers until a decode engine is.
+pods wait until a prefill engine is ready, and routers until a decode engine is. Before equal replicas it only chooses: prompts
+that begin alike go to the same one, as long as none has much more to do than the others.
 """
 
 from __future__ import annotations
@@ -30,7 +31,12 @@ WAIT = 'until curl --fail --silent --output /dev/null --max-time 5 "$URL"; do ec
 
 def has_router(model: ModelPlan) -> bool:
     """Whether requests of the model go through a router that is rendered here."""
-    return model.topology == "disaggregated" and model.disaggregation == "vllm-router"
+    return (model.topology == "disaggregated" and model.disaggregation == "vllm-router") or follows_prefixes(model)
+
+
+def follows_prefixes(model: ModelPlan) -> bool:
+    """Whether the router stands before replicas that prefill and decode."""
+    return model.topology == "aggregated" and model.routing == "prefix"
 
 
 def has_graph(model: ModelPlan) -> bool:
@@ -44,13 +50,15 @@ def router_name(name: str) -> str:
 
 
 def role_service(name: str, model: ModelPlan, role: str) -> str:
-    """Name of the Service over the ready engines of one role; Dynamo's operator has Services of the plain name itself."""
-    return f"{name}-{role}-ready" if has_graph(model) else f"{name}-{role}"
+    """Name of the Service over the ready engines of one role; the operators of Dynamo and of groups of pods have Services of the plain name."""
+    return f"{name}-{role}-ready" if has_graph(model) or follows_prefixes(model) else f"{name}-{role}"
 
 
 def waits_for(name: str, model: ModelPlan, role: str) -> dict[str, Any] | None:
     """What a pod of that role waits for before it starts; None when for nothing."""
     before = _AFTER.get(role) if has_router(model) or has_graph(model) else None
+    if follows_prefixes(model):
+        before = "aggregated" if role == naming.ROUTER else None
     if before is None:
         return None
     engine = find_engine(model.engine)
@@ -100,13 +108,22 @@ def roles_view(name: str, model: ModelPlan) -> list[dict[str, Any]]:
 def arguments(plan: DeploymentPlan, name: str, model: ModelPlan) -> list[str]:
     """The router's command line: both its builds take these flags. Prompts follow their prefix, answers the shorter of two queues."""
     words = ["--host", "0.0.0.0", "--port", str(PORT), "--prometheus-host", "0.0.0.0", "--prometheus-port", str(METRICS_PORT)]  # noqa: S104 - pods are reached at their own address
-    words += ["--vllm-pd-disaggregation", "--kv-connector", "nixl", "--prefill-policy", "cache_aware", "--decode-policy", "power_of_two"]
+    if follows_prefixes(model):
+        words += ["--policy", "cache_aware"]
+    else:
+        words += ["--vllm-pd-disaggregation", "--kv-connector", "nixl", "--prefill-policy", "cache_aware", "--decode-policy", "power_of_two"]
     words += ["--service-discovery", "--service-discovery-namespace", plan.namespace, "--service-discovery-port", str(find_engine(model.engine).port)]
-    for role in ("prefill", "decode"):
-        words += [f"--{role}-selector", *(f"{key}={value}" for key, value in sorted(engine_labels(name, role).items()))]
+    for role in roles(model):
+        flag = "--selector" if follows_prefixes(model) else f"--{role}-selector"
+        words += [flag, *(f"{key}={value}" for key, value in sorted(engine_labels(name, role).items()))]
     start_s = max(pool.lifecycle.startup_failure_threshold * pool.lifecycle.startup_period_s for pool in model.pools.values())
     words += ["--worker-startup-timeout-secs", str(start_s), "--worker-startup-check-interval", "5", "--health-check-interval-secs", "10"]
     return [*words, "--request-timeout-secs", str(max(_REQUEST_TIMEOUT_S, 2 * longest_s(model)))]
+
+
+def roles(model: ModelPlan) -> tuple[str, ...]:
+    """Roles of the engines behind the router, in the order in which they start."""
+    return ("aggregated",) if follows_prefixes(model) else ("prefill", "decode")
 
 
 def engine_labels(name: str, role: str) -> dict[str, str]:
