@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import botocore.session
 import pytest
 from cloud.double import IMAGE, NOW, AwsDouble, ready
+from fleets import Way, fleet, planned
 from inferform.cloud.api import S3_ACTIONS
 from inferform.cloud.bootstrap import bootstrap
 from inferform.cloud.permissions import INLINE_LIMIT, MANAGED_LIMIT, Scope, actions, policies, size, table, used
@@ -26,11 +28,13 @@ Json = dict[str, Any]
 OWN_TAGS = {"deployment": "contract-qa", "environment": "prod", "tenant": "acme"}
 # IAM prefix -> the service models that hold its operations.
 SERVICES = {
-    "aps": ["amp"], "autoscaling": ["autoscaling"], "ec2": ["ec2"], "eks": ["eks"], "events": ["events"], "fsx": ["fsx"], "iam": ["iam"], "kms": ["kms"], "logs": ["logs"],
+    "aps": ["amp"], "autoscaling": ["autoscaling"], "ec2": ["ec2"], "elasticloadbalancing": ["elbv2", "elb"], "eks": ["eks"], "events": ["events"], "fsx": ["fsx"], "iam": ["iam"], "kms": ["kms"], "logs": ["logs"],
     "pricing": ["pricing"], "savingsplans": ["savingsplans"], "s3": ["s3", "s3control"], "servicequotas": ["service-quotas"], "sqs": ["sqs"], "ssm": ["ssm"], "sts": ["sts"],
 }  # fmt: skip
 # Permissions that belong to no operation of their own. Source: service authorization reference (read 2026-12-01).
 NO_OPERATION = {"iam:PassRole", "s3:DeleteObjectVersion"}
+# Actions that several operations need under a name of their own. Source: service authorization reference, S3 and load balancing (read 2026-12-01).
+OWN_NAMES = {"s3:ListMultipartUploadParts"}
 # S3 actions by the operation that needs them, where the names differ.
 S3_OPERATIONS = {action: operation for operation, action in S3_ACTIONS.items()} | {
     "GetBucketNotification": "GetBucketNotificationConfiguration", "PutBucketNotification": "PutBucketNotificationConfiguration",
@@ -272,3 +276,27 @@ def test_the_copy_of_the_store_is_inside_the_scope() -> None:
     assert ["us-east-1", "us-west-2"] == operator["Region"]["Condition"]["StringEquals"]["aws:RequestedRegion"]
     elsewhere = {sid for sid, s in operator.items() if any("us-west-2" in r for r in s["Resource"])}
     assert {"Keys"} == elsewhere
+
+
+def test_pools_of_karpenter_and_scaling_groups_are_covered() -> None:
+    """The operator may make queues, rules, hooks and schedules of a fleet with every kind of pool, within what IAM takes for one role."""
+    ways = [Way("g6", kind, "on-demand", efa=False) for kind in ("managed", "self_managed", "karpenter")]
+    plan = fleet((way, *found) for way in ways if not isinstance(found := planned(way), list))
+    operator = policies(used(stacks_of(plan).values()), Scope.of(plan))["operator"]
+    assert {"autoscaling:PutLifecycleHook", "events:PutRule", "events:PutTargets", "sqs:CreateQueue"} <= set(listed(operator))
+    rules = next(s for s in operator["Statement"] if "events:PutRule" in s["Action"])
+    assert ["arn:aws:events:us-east-1:*:rule/contract-qa-prod-*"] == rules["Resource"]
+
+
+def test_every_action_of_the_controllers_exists() -> None:
+    """What the stacks allow pods and controllers are operations of AWS, not words: Karpenter, who drains nodes, the autoscaler, model pods."""
+    ways = [Way("g6", kind, "on-demand", efa=False) for kind in ("self_managed", "karpenter")]
+    plan = fleet((way, *found) for way in ways if not isinstance(found := planned(way), list))
+    found = set()
+    for name in ("nodes", "identity"):
+        for body in stacks_of(plan)[name]["resource"]["aws_iam_role_policy"].values():
+            document = json.loads(re.sub(r"\$\{[^}]*\}", "REF", body["policy"]))
+            found |= {action for statement in document["Statement"] for action in statement["Action"]}
+    assert {"ec2:CreateFleet", "autoscaling:CompleteLifecycleAction"} <= found
+    named = {action: S3_OPERATIONS.get(action.split(":")[1], action.split(":")[1]) for action in found if action not in NO_OPERATION | OWN_NAMES}
+    assert [] == sorted(action for action, operation in named.items() if operation not in operations(action.split(":")[0]))
