@@ -116,12 +116,13 @@ def cost_plan(
             by_pool[f"{name}/{role}"] = round(pool_usd_per_hour(pool, "steady", disk), 6)
             largest += pool_usd_per_hour(pool, "max", disk)
     hourly = sum(by_pool.values()) + around.usd_per_hour
-    by_model = _by_model(spec, models, by_pool, hourly, prompt_shares)
+    on_prompts = {name: _on_prompts(name, model, by_pool, prompt_shares) for name, model in models.items()}
+    by_model = _by_model(spec, models, by_pool, hourly, on_prompts)
     by_pool |= around.by_name()
-    work = [spec.models[name].workload for name in models]
-    requests = sum(w.average_rps for w in work) * _SECONDS_PER_HOUR
-    prompts, answers = (sum(w.average_rps * _mtok_of(w, kind) for w in work) for kind in ("input", "output"))
-    spent_on_prompts = sum(m.usd_per_mtok_input * spec.models[n].workload.average_rps * _mtok_of(spec.models[n].workload, "input") for n, m in by_model.items())
+    requests = sum(spec.models[name].workload.average_rps for name in models) * _SECONDS_PER_HOUR
+    hourly_mtok = {name: _mtok_per_hour(spec.models[name].workload, model.task) for name, model in models.items()}
+    prompts, answers = (sum(of_model) for of_model in zip(*hourly_mtok.values(), strict=True))
+    spent_on_prompts = sum(cost.usd_per_hour * on_prompts[name] for name, cost in by_model.items())
     return CostPlan(
         usd_per_hour=round(hourly, 4), usd_per_month=round(hourly * HOURS_PER_MONTH, 2), usd_per_hour_max=round(largest, 4),
         usd_per_mtok=_per(hourly, prompts + answers), usd_per_mtok_input=_per(spent_on_prompts, prompts),
@@ -148,7 +149,7 @@ def _part(name: str, count: float, price: PlatformPrice) -> PlatformCost:
 
 
 def _by_model(
-    spec: DeploymentSpec, models: dict[str, ModelPlan], by_pool: Mapping[str, float], hourly: float, prompt_shares: Mapping[tuple[str, str], float]
+    spec: DeploymentSpec, models: dict[str, ModelPlan], by_pool: Mapping[str, float], hourly: float, on_prompts: Mapping[str, float]
 ) -> dict[str, ModelCost]:
     own = {name: sum(by_pool[f"{name}/{role}"] for role in model.pools) for name, model in models.items()}
     all_pools = sum(own.values())
@@ -156,9 +157,8 @@ def _by_model(
     for name, model in sorted(models.items()):
         work = spec.models[name].workload
         usd = hourly * (own[name] / all_pools if all_pools else 1 / len(models))
-        on_prompts = sum(by_pool[f"{name}/{role}"] * prompt_shares[name, role] for role in model.pools)
-        share = on_prompts / own[name] if own[name] else 0.5
-        prompts, answers = (work.average_rps * _mtok_of(work, kind) for kind in ("input", "output"))
+        prompts, answers = _mtok_per_hour(work, model.task)
+        share = on_prompts[name]
         table[name] = ModelCost(
             version=f"{model.source} {model.weights} on {model.engine} {model.engine_version}", usd_per_hour=round(usd, 4),
             usd_per_month=round(usd * HOURS_PER_MONTH, 2), usd_per_request=round(usd / (work.average_rps * _SECONDS_PER_HOUR), 8),
@@ -168,9 +168,19 @@ def _by_model(
     return table
 
 
-def _mtok_of(work: Workload, kind: str) -> float:
-    """Million tokens an hour of one kind for each request a second."""
-    return (work.input_tokens.mean if kind == "input" else work.output_tokens.mean) * _SECONDS_PER_HOUR / 1e6
+def _on_prompts(name: str, model: ModelPlan, by_pool: Mapping[str, float], prompt_shares: Mapping[tuple[str, str], float]) -> float:
+    """The share of a model's bill that prompts take; all of it where nothing else is answered."""
+    if model.task == "embed":
+        return 1.0
+    pools = {role: by_pool[f"{name}/{role}"] for role in model.pools}
+    own = sum(pools.values())
+    return sum(usd * prompt_shares[name, role] for role, usd in pools.items()) / own if own else 0.5
+
+
+def _mtok_per_hour(work: Workload, task: Literal["generate", "embed"]) -> tuple[float, float]:
+    """Million tokens an hour at the mean load: (prompts, answers). An embedding model answers with a vector, which is no token."""
+    output = 0.0 if task == "embed" else work.output_tokens.mean
+    return work.average_rps * work.input_tokens.mean * _SECONDS_PER_HOUR / 1e6, work.average_rps * output * _SECONDS_PER_HOUR / 1e6
 
 
 def _per(usd: float, millions: float) -> float:

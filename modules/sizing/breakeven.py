@@ -211,7 +211,7 @@ def _assumptions(request: BreakEvenRequest) -> tuple[str, ...]:
     cached = "" if api.usd_per_mtok_cached_input is None else f", {format_usd(api.usd_per_mtok_cached_input)} of cached input"
     prices = f"{format_usd(api.usd_per_mtok_input)} a million tokens of input{cached}, {format_usd(api.usd_per_mtok_output)} of output"
     said = [f"{api.name}: {prices} ({f'{api.as_of}, {api.source}' if api.as_of else 'given'}); no surcharges for long contexts or cache writes"]
-    said.append(f"{traffic.input_share:.0%} of the tokens are input, the rest output")
+    said.append("all tokens are input" if traffic.input_share == 1 else f"{traffic.input_share:.0%} of the tokens are input, the rest output")
     if traffic.cached_share:
         said.append(
             f"{api.name} has no price for cached input, so the cached share costs the full price"

@@ -44,7 +44,9 @@ def planned(plan: DeploymentPlan, name: str, demand: Demand) -> Planned:
     just as from the engine's, and a batch model to use the batch API.
     """
     model = plan.models[name]
-    tokens = demand.input_tokens + demand.output_tokens
+    # An embedding model answers with a vector, which is no token.
+    embeds = model.task == "embed"
+    tokens = demand.input_tokens + (0.0 if embeds else demand.output_tokens)
     seconds = plan.cost.hours_per_month * 3600
     share = _bill_share(plan, name)
     usd = plan.cost.usd_per_month * share

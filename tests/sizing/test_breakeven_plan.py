@@ -106,3 +106,10 @@ def test_a_replica_over_several_nodes_is_bought_whole() -> None:
     (part,) = planned(plan({"m": model(pools)}, by_pool={"m/aggregated": 220.16}), "m", DEMAND).fleet.parts
     assert (2, 2, pytest.approx(2 * 55.04 * 730)) == (part.steady, part.nodes, part.usd_per_month)
     assert pytest.approx(4.2 * 4300 * SECONDS) == part.capacity_tokens_per_month
+
+
+def test_an_embedding_model_is_compared_by_its_input_alone() -> None:
+    """Whatever the demand says of answers, all tokens are input: 4,000 a request, not 4,300."""
+    found = planned(plan({"m": model({"aggregated": pool()}, task="embed")}), "m", DEMAND)
+    assert 1.0 == found.traffic.input_share
+    assert (pytest.approx(8.4 * 4000 * SECONDS), pytest.approx(6 * 4000 * SECONDS)) == (found.fleet.capacity_tokens_per_month, found.tokens_per_month)
