@@ -25,6 +25,7 @@ from inferform.planning.models import Variant, first_variant, later_variants, pl
 from inferform.planning.money import cost_plan, platform, support_warnings
 from inferform.planning.nodes import pool_zones
 from inferform.planning.prepare import Prepared, prepare
+from inferform.planning.shares import overdrawn
 from inferform.planning.store import store_plan, store_problems, store_warnings
 from inferform.planning.termination import termination_plan
 from inferform.sizing.corrections import NO_RUNS, OwnRuns, read_corrections
@@ -78,7 +79,7 @@ def _plan(spec: DeploymentSpec, environment: str, prices: PriceBook) -> tuple[De
     warnings = support_warnings(spec, prices)
     models = {p.name: plan_model(p, variant, problems, warnings) for p, variant in zip(prepared, chosen, strict=True)}
     zones = network_zones(spec, [pool.infrastructure.zones for model in models.values() for pool in model.pools.values()])
-    problems += frame_problems(spec, zones) if not problems else []
+    problems += [*frame_problems(spec, zones), *overdrawn(spec, models)] if not problems else []
     shares = {(p.name, role): share for p, variant in zip(prepared, chosen, strict=True) for role, share in prompt_shares(p, variant).items()}
     problems += store_problems(spec, models, zones, prices) if not problems else []
     gateway = gateway_plan(spec.gateway, models, problems)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from inferform.catalog.types import Instance
@@ -52,7 +52,17 @@ def buy(prepared: Prepared, instance: Instance, fleet: Fleet) -> tuple[Counted, 
         return counted
     nodes = counted.nodes
     parts = prepared.market.parts(instance, (nodes.min, nodes.steady, nodes.max))
-    return parts if isinstance(parts, str) else (counted, parts)
+    return parts if isinstance(parts, str) else (within(counted, parts, fleet), parts)
+
+
+def within(counted: Counted, parts: tuple[PurchasePart, ...], fleet: Fleet) -> Counted:
+    """The counts without the burst that the purchase list cannot hold; the steady need was bought whole."""
+    bought = sum(part.nodes.max for part in parts)
+    held = max(counted.replicas.steady, bought // fleet.nodes_per_replica * fleet.replicas_per_node)
+    if counted.replicas.max <= held:
+        return counted
+    note = f"the purchase list holds {bought} node{'s' if bought > 1 else ''} and cuts the burst fleet from {counted.replicas.max} to {held} replicas"
+    return replace(counted, replicas=counted.replicas.model_copy(update={"max": held}), notes=(*counted.notes, note))
 
 
 def find(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from inferform.errors import Problem
@@ -21,8 +22,10 @@ _WEAKEST = ("TPOT", "TTFT", "throughput", "memory", "count", "precision", "paral
 def nothing_fits(prepared: Prepared, dropped: Sequence[Dropped]) -> list[Problem]:
     """The binding constraint of a model that no candidate carries, with the nearest relaxations and what they cost."""
     kinds = {row.kind for row in dropped}
-    binding = next((kind for kind in _WEAKEST if kind in kinds), "offer")
-    rows = [row for row in dropped if row.kind == binding]
+    # What keeps the objectives and only needs more nodes than allowed tells more than cards that are too slow.
+    enough = [row for row in dropped if row.kind == "count" and row.distance < math.inf]
+    binding = "count" if enough else next((kind for kind in _WEAKEST if kind in kinds), "offer")
+    rows = enough or [row for row in dropped if row.kind == binding]
     first_of: dict[str, Dropped] = {}
     for row in sorted(rows, key=lambda row: (row.distance, row.cut, row.instance)):
         first_of.setdefault(row.reason, row)

@@ -259,5 +259,7 @@ def _robustness(prepared: Prepared, where: str, pool: PoolPlan) -> list[str]:
     if pool.lifecycle.rollout_interrupts:
         found.append(f"{where}: no GPUs are left for a second replica, so every rollout interrupts service; raise capacity.max_nodes to avoid it")
     if any(p.kind == "spot" for p in pool.purchase) and prepared.demand.defaults.latency_sensitive:
-        found.append(f"{where}: burst nodes are spot; a reclaim ends the streams on them after two minutes")
+        steady = sum(p.nodes.steady for p in pool.purchase if p.kind == "spot")
+        which = f"{steady} of {pool.nodes.steady} steady nodes and the burst" if steady else "burst nodes"
+        found.append(f"{where}: {which} are spot; a reclaim ends the streams on them after two minutes")
     return found

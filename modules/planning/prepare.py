@@ -107,6 +107,11 @@ def prepare(name: str, spec: ModelSpec, deployment: DeploymentSpec, book: PriceB
         )
     if model.encoder and task == "generate":
         problems.append(Problem(f"{model.id} is an encoder and generates nothing", f"{field}.task", value="generate", legal=("embed",), fix="use embed"))
+    if task == "generate" and "output_tokens" not in spec.workload.model_fields_set:
+        # An encoder answers with a vector; how long a generated answer is nobody can guess, and it decides the size.
+        problems.append(
+            Problem("is missing, and what a generative model costs depends on it", f"{field}.workload.output_tokens", fix="state it: {mean: 300, p95: 700}")
+        )
     if model.gated and spec.hf_token_secret is None:
         problems.append(
             Problem(

@@ -52,7 +52,10 @@ def may_split(prepared: Prepared) -> bool:
     scaling = prepared.limits.scaling
     to_zero = scaling.min == 0 or scaling.idle == 0
     runs = prepared.task == "generate" and prepared.settings.engine.name in _ENGINES
-    return runs and prepared.spec.topology == "auto" and not to_zero and prepared.engine.chunked_prefill
+    # Two pools would each take what a purchase list allows once.
+    listed = prepared.market.capacity.purchase
+    capped = listed != "auto" and any(source.max_nodes is not None or source.reservation_id for source in listed)
+    return runs and prepared.spec.topology == "auto" and not to_zero and not capped and prepared.engine.chunked_prefill
 
 
 def best_split(

@@ -92,7 +92,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A candidate that was ruled out before or after evaluation, by instance type and layout."""
+    """A candidate that was ruled out before or after evaluation, by instance type and layout.
+
+    `distance` is how far off it is (1 = just missed); for a count, the nodes that would keep the objectives, infinite where that was not looked at.
+    """
 
     instance: str
     gpu: str
@@ -219,7 +222,7 @@ def _powers(limit: int) -> Sequence[int]:
 def _price_bar(least: float | str, nodes: int, bar: float) -> tuple[str, str, float] | None:
     """A candidate whose fewest nodes cannot be had, or already cost more than the best ones found."""
     if isinstance(least, str):
-        return "count", least, 1.0
+        return "count", least, math.inf
     if least <= bar:
         return None
     return "price", f"{nodes} node{'s' if nodes > 1 else ''} already cost ${least:,.2f} an hour", least / bar if bar > 0 else math.inf
@@ -275,7 +278,7 @@ def _choice(instance: Instance, fit: Fit, *, nodes: int, demand: Demand, space: 
     fleet = fleet_for(demand, fit.best.requests_per_s * dp, nodes_per_replica=nodes, replicas_per_node=per_node, warm_standby=space.warm_standby)
     usd = space.cost(instance, fleet)
     if isinstance(usd, str):
-        return "count", usd, 1.0
+        return "count", usd, fleet.nodes[1]
     if usd > space.ceiling_usd_per_hour:
         return "price", f"{fleet.nodes[1]} nodes cost ${usd:,.2f} an hour", usd / space.ceiling_usd_per_hour
     return Choice(instance, fit, fleet, usd)

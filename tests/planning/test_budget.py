@@ -168,3 +168,18 @@ def test_a_mean_above_the_peak_is_refused() -> None:
     """The mean of a month is at most its busiest hour."""
     with pytest.raises(ValidationError, match="mean_rps 5 is above peak_rps 4"):
         plan({"m": model(workload={"peak_rps": 4, "mean_rps": 5, "input_tokens": {"mean": 800}, "output_tokens": {"mean": 200}})})
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "told"),
+    [({"scaling": {"max": 3}}, "scaling", "scaling.max is 3 replicas"), ({"capacity": {"max_nodes": 1}}, "capacity", "capacity.max_nodes is 1")],
+)
+def test_a_count_that_is_too_small_is_named_before_cards_that_are_too_slow(changes: dict[str, Any], field: str, told: str) -> None:
+    """Where some card keeps the objectives and only the count is too small, the count is what binds, with the price of as many as it takes."""
+    load = {"peak_rps": 4000, "input_tokens": {"mean": 800, "p95": 2000}, "output_tokens": {"mean": 200, "p95": 500}}
+    with pytest.raises(InputError) as caught:
+        plan({"m": model("Qwen/Qwen3-8B", workload=load, slo={"tpot_p95": "50ms"})}, **changes)
+    (problem,) = caught.value.problems
+    assert field == problem.field
+    assert told in problem.message and problem.message.startswith("count: ")
+    assert "as many" in problem.fix and "a month" in problem.fix

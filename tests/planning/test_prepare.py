@@ -237,3 +237,13 @@ def test_a_named_precision_below_the_floor_is_refused() -> None:
 def test_a_published_checkpoint_meets_every_floor() -> None:
     """gpt-oss is published in mxfp4, so a floor of reference keeps it."""
     assert "mxfp4" == plan({"m": model("openai/gpt-oss-120b", quality="reference")}).models["m"].weights
+
+
+def test_a_generative_model_needs_the_length_of_its_answers() -> None:
+    """Without output_tokens there is no telling the cost of answers; an encoder has none."""
+    load = {"peak_rps": 2, "input_tokens": {"mean": 800}}
+    base = model()
+    with pytest.raises(InputError) as caught:
+        plan({"m": {**base, "workload": load}})
+    assert ["models.m.workload.output_tokens"] == [p.field for p in caught.value.problems]
+    assert plan({"m": {"source": "BAAI/bge-large-en-v1.5", "workload": {**load, "input_tokens": {"mean": 200}}}}).cost.usd_per_hour > 0
