@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ import yaml
 from inferform.catalog.gpus import find_gpu
 from inferform.errors import InputError
 from inferform.plan import DeploymentPlan
+from inferform.policy import judge
+from inferform.policy_document import Document
 from inferform.render import render
 from rendered import objects, one, option, pods
 from synthesis import stacks_of
@@ -141,3 +144,13 @@ def test_what_a_mode_needs_is_asked_for(sharing: dict[str, Any]) -> None:
     """MIG wants a profile, turns want a number, and neither the other's."""
     with pytest.raises(ValueError, match=r"profile|replicas"):
         made(sharing)
+
+
+@pytest.mark.slow
+def test_the_rules_allow_divided_gpus_beside_whole_ones() -> None:
+    """One plugin a node, tolerations of every taint and one instance a pod: no rule denies a strict tenant with a MIG pool beside a whole one."""
+    found = plan(
+        {"m": model(hardware={"gpus": ["H100"], "sharing": MIG}, workload=LOAD), "whole": model()}, isolation={"tier": "enterprise", "dedicated": True}
+    )
+    verdict = judge(Document(plan=found.model_dump(mode="json"), objects=tuple(objects(found))), today=date(2026, 12, 1))
+    assert [] == [(f.address, f.message) for f in verdict.findings if verdict.denies(f)]

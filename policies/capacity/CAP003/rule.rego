@@ -25,6 +25,12 @@ fail contains {"address": subject.pod.at, "message": sprintf("does not tolerate 
 	not kubernetes.tolerates(subject.pod, subject.node.taint_key)
 }
 
+fail contains {"address": subject.pod.at, "message": sprintf("does not tolerate the taint of tenant %s on the nodes of %s/%s", [subject.node.tenant, subject.node.model, subject.node.pool])} if {
+	some subject in subjects
+	is_string(subject.node.tenant)
+	not tolerates_tenant(subject.pod, subject.node.tenant)
+}
+
 fail contains {"address": subject.pod.at, "message": sprintf("does not keep to the nodes of %s/%s", [subject.node.model, subject.node.pool])} if {
 	some subject in subjects
 	subject.pod.kind != "DaemonSet"
@@ -52,6 +58,7 @@ node_of(entry) := {
 	"model": entry.model_name,
 	"pool": entry.pool_name,
 	"taint_key": entry.pool.infrastructure.taint_key,
+	"tenant": object.get(entry.pool.infrastructure, "tenant", null),
 	"labels": {
 		"kubernetes.io/os": "linux",
 		"kubernetes.io/arch": "amd64",
@@ -63,6 +70,18 @@ node_of(entry) := {
 		"inferform.dev/pool": entry.pool_name,
 		"inferform.dev/role": object.get(entry.pool, "role", "aggregated"),
 	},
+}
+
+tolerates_tenant(pod, tenant) if {
+	some toleration in object.get(pod.spec, "tolerations", [])
+	toleration.key == "inferform.dev/tenant"
+	object.get(toleration, "value", tenant) == tenant
+}
+
+tolerates_tenant(pod, _) if {
+	some toleration in object.get(pod.spec, "tolerations", [])
+	toleration.operator == "Exists"
+	not toleration.key
 }
 
 efa(entry) := "true" if entry.pool.infrastructure.efa.interfaces > 0

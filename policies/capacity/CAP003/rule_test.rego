@@ -42,3 +42,19 @@ test_fc14_agent_that_keeps_away_from_gpus if {
 }
 
 agent(spec) := {"kind": "DaemonSet", "metadata": {"name": "a", "namespace": "n"}, "spec": {"template": {"spec": object.union({"containers": []}, spec)}}}
+
+test_fc14_taint_of_a_strict_tenant if {
+	given := {"models": {"m": {"pools": {"p": {
+		"instance_type": "p5.48xlarge",
+		"infrastructure": {"gpus_per_node": 8, "taint_key": "nvidia.com/gpu", "os": "al2023", "efa": null, "tenant": "acme"},
+	}}}}}
+	gpu := {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+	without := rule.fail with input.plan as given with input.objects as [agent({"tolerations": [gpu]})]
+	count(without) == 1
+	another := rule.fail with input.plan as given with input.objects as [agent({"tolerations": [gpu, of_tenant("beta")]})]
+	count(another) == 1
+	own := rule.fail with input.plan as given with input.objects as [agent({"tolerations": [gpu, of_tenant("acme")]})]
+	count(own) == 0
+}
+
+of_tenant(name) := {"key": "inferform.dev/tenant", "operator": "Equal", "value": name, "effect": "NoSchedule"}

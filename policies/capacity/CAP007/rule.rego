@@ -10,7 +10,7 @@ about := {
 	"title": "Each GPU pool has one device plugin",
 	"severity": "deny",
 	"needs": ["plan", "objects"],
-	"remedy": "Run one k8s-device-plugin daemonset on AL2023 pools, and none on Bottlerocket, whose image brings its own.",
+	"remedy": "Run one k8s-device-plugin daemonset on AL2023 pools, one of its own where GPUs are divided, and none on Bottlerocket, whose image brings its own.",
 	"source": "FC-15",
 }
 
@@ -40,13 +40,37 @@ fail contains {"address": entry.at, "message": "a second device plugin beside Bo
 
 unknown := set()
 
-plugins(entry) := [plugin.at | some plugin in all_plugins; entry.pool.infrastructure.os in plugin.systems]
+plugins(entry) := [plugin.at |
+	some plugin in all_plugins
+	entry.pool.infrastructure.os in plugin.systems
+	selects(plugin.selector, entry)
+	not kept_out(plugin, entry)
+]
 
-all_plugins := [{"at": pod.at, "systems": allowed_systems(pod)} |
+all_plugins := [{"at": pod.at, "systems": allowed_systems(pod), "selector": object.get(pod.spec, "nodeSelector", {}), "whole_only": whole_only(pod)} |
 	some pod in kubernetes.pods
 	pod.kind == "DaemonSet"
 	advertises(pod)
 ]
+
+# Every label that the pod selects nodes by is one of the pool's.
+selects(selector, entry) if {
+	labels := {"inferform.dev/model": entry.model_name, "inferform.dev/pool": entry.pool_name}
+	count([key | value := selector[key]; object.get(labels, key, "") != value]) == 0
+}
+
+# Nodes whose GPUs are divided say so by a label, which others keep away from.
+kept_out(plugin, entry) if {
+	plugin.whole_only
+	is_object(object.get(entry.pool.infrastructure, "sharing", null))
+}
+
+whole_only(pod) := count([1 |
+	some term in pod.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms
+	some expression in term.matchExpressions
+	expression.key == "inferform.dev/gpu-sharing"
+	expression.operator == "DoesNotExist"
+]) > 0
 
 advertises(pod) if {
 	some container in pod.spec.containers
