@@ -31,14 +31,14 @@ def price_book(prices: Path | None) -> PriceBook:
 
 
 def sized(out: Output, loaded: LoadedSpec, prices: Path | None) -> DeploymentPlan:
-    """The plan of a spec by these prices; prices that are too old to trust are warned about."""
+    """The plan of a spec by these prices; old prices and blocks that have ended are warned about."""
     from inferform.load import located
     from inferform.planner import size
 
     book = price_book(prices)
     with located(loaded):
         plan = size(loaded.spec, loaded.environment, book)
-    warn_of_old_prices(out, plan)
+    warn_of_the_day(out, plan)
     return plan
 
 
@@ -50,13 +50,13 @@ def explained(out: Output, loaded: LoadedSpec, prices: Path | None) -> tuple[Dep
     book = price_book(prices)
     with located(loaded):
         plan, explanation = explain(loaded.spec, loaded.environment, book)
-    warn_of_old_prices(out, plan)
+    warn_of_the_day(out, plan)
     return plan, explanation
 
 
 def steps(out: Output, prices: Path | None) -> Steps:
-    """The steps of plan and apply, sizing by these prices; prices that are too old to trust are warned about."""
-    return sizing(prices, lambda plan: warn_of_old_prices(out, plan))
+    """The steps of plan and apply, sizing by these prices; old prices and blocks that have ended are warned about."""
+    return sizing(prices, lambda plan: warn_of_the_day(out, plan))
 
 
 def sizing(prices: Path | None, told: Callable[[DeploymentPlan], None] = lambda plan: None) -> Steps:
@@ -76,12 +76,13 @@ def sizing(prices: Path | None, told: Callable[[DeploymentPlan], None] = lambda 
     return Steps(size=size)
 
 
-def warn_of_old_prices(out: Output, plan: DeploymentPlan) -> None:
-    """Says which prices of a plan are half a year old or more."""
-    from datetime import date
+def warn_of_the_day(out: Output, plan: DeploymentPlan) -> None:
+    """Says what is true of a plan today only: prices half a year old or more, and capacity blocks that have ended."""
+    from datetime import UTC, datetime
 
-    from inferform.bill import prices_used
+    from inferform.bill import ended_blocks, prices_used
     from inferform.catalog.price_book import stale_prices
 
-    for warning in stale_prices(((p.name, p.as_of, p.share) for p in prices_used(plan)), date.today()):
+    now = datetime.now(UTC)
+    for warning in (*stale_prices(((p.name, p.as_of, p.share) for p in prices_used(plan)), now.date()), *ended_blocks(plan, now)):
         out.warn(warning)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from inferform.plan import DeploymentPlan, PoolPlan
 from inferform.plan_cost import HOURS_PER_MONTH, ModelCost, PlatformCost
@@ -102,6 +103,14 @@ def prices_used(plan: DeploymentPlan) -> Iterator[PriceUsed]:
             yield PriceUsed(name, part.usd_per_hour, "hour", part.price_as_of, part.price_source, part.nodes.steady * part.usd_per_hour / whole)
     for item in plan.cost.platform:
         yield PriceUsed(f"platform/{item.name}", item.usd_per_unit, item.unit, item.as_of, item.source, item.usd_per_hour / whole)
+
+
+def ended_blocks(plan: DeploymentPlan, now: datetime) -> Iterator[str]:
+    """One warning for each purchase of the plan whose end has passed; `now` is aware of its zone."""
+    for model, _, name, pool in plan.pool_items():
+        for part in pool.purchase:
+            if part.ends_at and datetime.fromisoformat(part.ends_at) <= now:
+                yield f"{model}/{name}: {part.reservation_id} ended at {part.ends_at}, so nothing can be launched into it; name the next one in capacity.purchase"
 
 
 def _disk_usd(plan: DeploymentPlan) -> float:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
-from inferform.bill import bill
+from inferform.bill import bill, ended_blocks
 from inferform.plan import DeploymentPlan
 from samples import plan_data
 
@@ -39,3 +41,14 @@ def test_the_whole_is_the_sum_of_its_parts() -> None:
 def test_the_bill_says_of_which_day_its_prices_are() -> None:
     """Dates of all prices, each once, in order."""
     assert ("2026-07-20",) == bill(priced()).prices_as_of
+
+
+def test_a_block_that_has_ended_is_told() -> None:
+    """From its end on, and not before, a capacity block is named with what to do."""
+    data = plan_data()
+    block = {"kind": "capacity_block", "reservation_id": "cr-0123456789abcdef0", "zone": "use1-az6", "ends_at": "2026-12-24T11:30:00Z"}
+    data["models"]["llama-70b"]["pools"]["aggregated"]["purchase"][0] |= block
+    plan = DeploymentPlan.model_validate(data)
+    assert [] == list(ended_blocks(plan, datetime(2026, 12, 24, 11, 29, tzinfo=UTC)))
+    (told,) = ended_blocks(plan, datetime(2026, 12, 24, 11, 30, tzinfo=UTC))
+    assert told.startswith("llama-70b/aggregated: cr-0123456789abcdef0 ended at 2026-12-24T11:30:00Z")
