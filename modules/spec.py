@@ -160,7 +160,7 @@ class ModelSpec(Strict):
     engine: EngineName = Field(EngineName.VLLM, description="Serving engine.")
     engine_version: names.EngineVersion | None = Field(None, description="Engine version; the catalogue's default when left out.", examples=["0.33.0"])
     image: names.Image | None = Field(None, description="Container image with tag or digest; the engine's own when left out.")
-    quantization: Quantization = Field(Quantization.AUTO, description="Weight precision; auto chooses by GPU, memory and price.")
+    quantization: Quantization = Field(Quantization.AUTO, description="Weight precision; auto runs the checkpoint as published, and another only where that misses the objectives or the budget.")
     quantize: Quantize | None = Field(None, description="Make the quantized checkpoint by a job, instead of finding one in the model store.")
     quality: Quality = Field(
         Quality.SMALL_LOSS,
