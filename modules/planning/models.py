@@ -11,13 +11,14 @@ from inferform.plan import ModelPlan, PoolPlan, SecretRef
 from inferform.plan_cost import HOURS_PER_MONTH
 from inferform.planning.candidates import Option, find, option
 from inferform.planning.closeness import closeness_warning
+from inferform.planning.hand_over import hand_over
 from inferform.planning.infeasible import nothing_fits
 from inferform.planning.pools import Pool, longest_output, plan_pool
 from inferform.planning.prepare import Prepared
 from inferform.planning.quantize import plan_quantize, quantize_warnings, summary
 from inferform.planning.reasons import rejected, why
 from inferform.planning.sharing import sharing_warning
-from inferform.planning.split import LEAST_REPLICAS, LEAST_SAVING, ROLES, best_split, hand_over, may_split
+from inferform.planning.split import LEAST_REPLICAS, LEAST_SAVING, ROLES, best_split, may_split
 from inferform.sizing.corrections import NOT_MEASURED
 from inferform.sizing.layouts import prompt_share
 from inferform.sizing.precision import check_precision

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from inferform.errors import InputError
 from inferform.planning.candidates import find
+from inferform.planning.hand_over import hand_over
 from inferform.planning.prepare import Prepared, prepare
-from inferform.planning.split import best_split, hand_over
+from inferform.planning.split import best_split
 from inferform.render import render
 from inferform.sizing.layouts import planned
 from inferform.sizing.search import Choice
