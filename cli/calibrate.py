@@ -43,8 +43,12 @@ def run(
     to: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Correction file to write; what it holds of others stays.", show_default=False)
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="End with 1 when a figure differs by more than --allowed.")] = False,
-    allowed: Annotated[float | None, typer.Option(metavar="SHARE", help="Share that throughput, TTFT and TPOT may differ by.", show_default="0.2")] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="End with 1 when a figure differs by more than --allowed, or over a tenth of a run's requests failed.")
+    ] = False,
+    allowed: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Share that throughput and every statistic of TTFT and TPOT may differ by.", show_default="0.2")
+    ] = None,
 ) -> int:
     """Correct the estimates by own benchmark runs.
 
@@ -64,9 +68,16 @@ def run(
     if allowed is not None and not 0 < allowed < 100:
         raise InputError(Problem("wants a share above 0", field="--allowed", value=str(allowed), fix="0.2 allows 20 %"))
     share = 0.2 if allowed is None else allowed
-    base = _planned(spec, env, model, pool, given) if spec is not None else _asked(env, model, pool, given)
+    base, served_as = _planned(spec, env, model, pool, given) if spec is not None else (_asked(env, model, pool, given), None)
     known = read_corrections(calibration) if calibration else None
-    found = calibrate(base, read_all(runs), known)
+    found = calibrate(base, read_all(runs), known, served_as=served_as)
+    if to is not None and found.correction is None and found.failed:
+        raise InputError([
+            Problem("too many requests failed to learn from the run", field="failed", file=r.path, line=r.line, value=f"{r.failed_share:.0%}", fix="measure at a load that is served")
+            for r in found.failed
+        ])  # fmt: skip
+    for warning in found.warnings:
+        out.warn(warning)
     if to is not None and found.correction is not None:
         from inferform.cli.files import write_text
         from inferform.cli.output import as_json
@@ -75,7 +86,7 @@ def run(
         out.note(f"{to}: written")
     late = found.beyond(share)
     out.result(calibrate_json(found, share), lambda: calibrate_text(found, share, check=check))
-    return EXIT_FAILED if check and late else EXIT_DONE
+    return EXIT_FAILED if check and (late or found.failed) else EXIT_DONE
 
 
 def _asked(env: str | None, model: str | None, pool: str | None, given: Mapping[str, Any]) -> EstimateRequest:
@@ -92,8 +103,8 @@ def _asked(env: str | None, model: str | None, pool: str | None, given: Mapping[
         return parse({"model": model, **given, "input_tokens": prefix + 1024 if isinstance(prefix, int) and prefix >= 0 else 1024})
 
 
-def _planned(spec: str, env: str | None, model: str | None, pool: str | None, given: Mapping[str, Any]) -> EstimateRequest:
-    """The deployment that the spec's plan has."""
+def _planned(spec: str, env: str | None, model: str | None, pool: str | None, given: Mapping[str, Any]) -> tuple[EstimateRequest, str]:
+    """The deployment that the spec's plan has, and the name that it is served by."""
     from dataclasses import replace
 
     from inferform.calibration import choose_pool, pool_request
@@ -109,4 +120,5 @@ def _planned(spec: str, env: str | None, model: str | None, pool: str | None, gi
         plan = size(loaded.spec, loaded.environment)
     with as_options():
         name, chosen = choose_pool(plan, model, pool)
-        return replace(pool_request(loaded.spec.models[name].source, plan.models[name], chosen), shared_prefix_tokens=prefix)
+        request = pool_request(loaded.spec.models[name].source, plan.models[name], chosen)
+    return replace(request, shared_prefix_tokens=prefix), plan.models[name].served_name

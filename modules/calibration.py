@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inferform.catalog.gpus import find_gpu
-from inferform.catalog.models import find_model
+from inferform.catalog.models import find_model, known_model
+from inferform.catalog.types import Model
 from inferform.errors import InputError, Problem
 from inferform.measurements import Comparison, Difference, LatencyMs, MeasuredRun, Predicted, compare, read_runs
 from inferform.plan import DeploymentPlan, ModelPlan, PoolPlan
@@ -31,6 +32,8 @@ _TOLD_BY: dict[Figure, tuple[str, ...]] = {
 _NOISE = 0.03
 # So few runs say little about the next one.
 _FEW = 3
+# A server that sheds this share of its load shows another load's latencies.
+MOST_FAILED = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +49,35 @@ class Compared:
         known = {d.figure: d for d in self.comparison.differences}
         return next((known[name] for name in _TOLD_BY[figure] if name in known), None)
 
+    @property
+    def learned(self) -> bool:
+        """Whether the run teaches anything; not where too many of its requests failed."""
+        return self.run.failed_share <= MOST_FAILED
+
+    def checked(self) -> tuple[Difference, ...]:
+        """What a gate looks at: the throughput once, and every statistic of TTFT and TPOT, for objectives are about the slow ones."""
+        rate = self.told("output_tokens_per_s")
+        latencies = tuple(d for d in self.comparison.differences if "_ms." in d.figure)
+        return (rate, *latencies) if rate is not None else latencies
+
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """All runs of one deployment and what they ask for."""
+    """All runs of one deployment, what they ask for, and what speaks against them."""
 
     compared: tuple[Compared, ...]
     correction: Correction | None
+    warnings: tuple[str, ...] = ()
 
     def beyond(self, allowed: float) -> tuple[tuple[MeasuredRun, Difference], ...]:
-        """The figures (throughput, and mean TTFT and TPOT) that differ by more than the allowed share, the worst first."""
-        found = [(c.run, d) for c in self.compared for figure in _TOLD_BY if (d := c.told(figure)) is not None and abs(d.share) > allowed]
+        """The figures that differ by more than the allowed share, the worst first."""
+        found = [(c.run, d) for c in self.compared for d in c.checked() if abs(d.share) > allowed]
         return tuple(sorted(found, key=lambda pair: (-abs(pair[1].share), pair[1].figure)))
+
+    @property
+    def failed(self) -> tuple[MeasuredRun, ...]:
+        """The runs in which so many requests failed that nothing is learned from them and no gate may pass on them."""
+        return tuple(c.run for c in self.compared if not c.learned)
 
 
 def read_all(paths: Sequence[Path]) -> list[MeasuredRun]:
@@ -74,10 +94,11 @@ def read_all(paths: Sequence[Path]) -> list[MeasuredRun]:
     return runs
 
 
-def calibrate(base: EstimateRequest, runs: Sequence[MeasuredRun], known: Corrections | None = None) -> Calibration:
+def calibrate(base: EstimateRequest, runs: Sequence[MeasuredRun], known: Corrections | None = None, *, served_as: str | None = None) -> Calibration:
     """Each run predicted on the deployment of `base`, whose lengths and load the run replaces; `known` corrects the predictions.
 
-    The correction is that of the uncorrected model, whatever is known already. Raises: InputError where the deployment does not fit,
+    The correction is that of the uncorrected model, whatever is known already, from the runs in which at most a tenth of the
+    requests failed. `served_as` is the name under which a spec serves the model. Raises: InputError where the deployment does not fit,
     or a run does not say how long its prompts are.
     """
     if problems := [Problem("says nothing about its prompt lengths", field="input_tokens", file=r.path, line=r.line) for r in runs if not r.input_tokens]:
@@ -85,7 +106,34 @@ def calibrate(base: EstimateRequest, runs: Sequence[MeasuredRun], known: Correct
     correction = known.find(base.model, **layout_of(base)) if known else None
     plain = [_compared(base, run, None) for run in runs]
     shown = plain if correction is None else [_compared(base, run, correction) for run in runs]
-    return Calibration(tuple(shown), _correction(base, plain))
+    learned = [c for c in plain if c.learned]
+    return Calibration(tuple(shown), _correction(base, learned), tuple(_doubts(base, runs, served_as)))
+
+
+def _doubts(base: EstimateRequest, runs: Sequence[MeasuredRun], served_as: str | None) -> Iterator[str]:
+    """What speaks against each run: another model's name, failed requests."""
+    for run in runs:
+        where = f"{run.path}:{run.line}"
+        if run.model is not None and not _same_model(base.model, run.model, served_as):
+            yield f"{where}: the run names the model {run.model[:200]!r}, and it is compared with {base.model.id}"
+        if run.failed:
+            share, fate = run.failed_share, "; nothing is learned from it, for the rest met less than the stated load" if run.failed_share > MOST_FAILED else ""
+            yield f"{where}: {run.failed:,} of {run.failed + run.requests:,} requests failed ({share:.{0 if share >= 0.01 else 2}%}){fate}"
+
+
+def _same_model(model: Model, name: str, served_as: str | None) -> bool:
+    """Whether a run's name may mean the model: the name it is served by, a model of the same shape, or the same name but for owner and endings."""
+    if name == served_as:
+        return True
+    meant = known_model(name)
+    if meant is not None:
+        return _shape(meant) == _shape(model)
+    named, own = (text.rstrip("/").rsplit("/", 1)[-1].lower() for text in (name, model.id))
+    return bool(named and own) and (named in own or own in named)
+
+
+def _shape(model: Model) -> tuple[object, ...]:
+    return model.model_type, model.layers, model.hidden, model.heads, model.intermediate, model.vocab, model.moe
 
 
 def pool_request(model: str, plan: ModelPlan, pool: PoolPlan) -> EstimateRequest:

@@ -72,7 +72,7 @@ def test_runs_that_disagree_widen_the_band(tmp_path: Path) -> None:
     assert (1.1, 0.3636) == (pytest.approx(factor.factor, rel=1e-3), pytest.approx(factor.band, abs=1e-3))
 
 
-def test_the_gate_counts_throughput_and_mean_latencies(tmp_path: Path) -> None:
+def test_the_gate_counts_throughput_once_and_every_latency(tmp_path: Path) -> None:
     """At 1.25 times 20 % off everything is just off by 20-25 %: three figures beyond 15 %, none beyond 30 %; the worst first."""
     found = calibrate(base(), runs(tmp_path, result(16, slower=1.25)))
     assert ["output_tokens_per_s", "tpot_ms.mean", "ttft_ms.mean"] == sorted(d.figure for _, d in found.beyond(0.15))

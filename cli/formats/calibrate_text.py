@@ -27,19 +27,25 @@ def calibrate_text(found: Calibration, allowed: float, *, check: bool) -> str:
     if late:
         worst = [(d.figure, f"{d.share:+.0%}", f"{run.path}:{run.line}") for run, d in late]
         parts.append(f"Beyond the allowed {allowed:.0%}\n" + "\n".join(f"  {line}" for line in table(("", "off by", "run"), worst, right=(1,)).splitlines()))
-    elif check:
+    if found.failed:
+        parts.append("Over a tenth of the requests failed\n" + "\n".join(f"  {run.path}:{run.line}" for run in found.failed))
+    elif check and not late:
         parts.append(f"Every figure is within the allowed {allowed:.0%}")
     return "\n\n".join(parts)
 
 
 def calibrate_json(found: Calibration, allowed: float) -> dict[str, Any]:
-    """Runs with their differences, the correction, and what is beyond the allowed share."""
+    """Runs with their differences, the correction, what speaks against the runs, and what is beyond the allowed share."""
     return {
         "runs": [
             {
                 "path": c.run.path,
                 "line": c.run.line,
                 "tool": c.run.tool,
+                "model": c.run.model,
+                "requests": c.run.requests,
+                "failed": c.run.failed,
+                "learned": c.learned,
                 "load": c.how,
                 "differences": [{"figure": d.figure, "measured": d.measured, "predicted": d.predicted, "share": d.share} for d in c.comparison.differences],
             }
@@ -47,5 +53,6 @@ def calibrate_json(found: Calibration, allowed: float) -> dict[str, Any]:
         ],
         "correction": found.correction,
         "allowed": allowed,
+        "warnings": list(found.warnings),
         "beyond": [{"path": run.path, "line": run.line, "figure": d.figure, "share": d.share} for run, d in found.beyond(allowed)],
     }

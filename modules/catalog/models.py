@@ -89,6 +89,13 @@ def find_model(source: str) -> Model:
     )  # fmt: skip
 
 
+def known_model(name: str) -> Model | None:
+    """The catalogue's model of that name; None where the catalogue has none or several. Never looks for a file."""
+    found = _spellings().get(name.strip().lower(), ())
+    exact = [id for id in found if id.lower() == name.strip().lower()] or list(found)
+    return catalogued(exact[0]) if len(exact) == 1 else None
+
+
 def _config_path(source: str) -> Path | None:
     """The config file that a source names; None when it names none."""
     text = source

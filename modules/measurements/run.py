@@ -74,6 +74,11 @@ class MeasuredRun(Shape):
     path: str
     line: int
 
+    @property
+    def failed_share(self) -> float:
+        """Failed requests of all that were sent and ended."""
+        return self.failed / (self.failed + self.requests)
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         # A tool may count a request at either end of its window in one figure and not in the other.
