@@ -13,6 +13,7 @@ from inferform.plan import ModelPlan, PoolPlan
 from inferform.plan_cost import HOURS_PER_MONTH, CostPlan, ModelCost, PlatformCost
 from inferform.plan_platform import SystemPool
 from inferform.planning.cluster import interface_services
+from inferform.planning.warm_pool import warm_usd_per_hour
 from inferform.quantities import GIB
 from inferform.spec import DeploymentSpec, Workload
 
@@ -89,8 +90,9 @@ def disk_usd_per_hour(root_bytes: int, region: str, book: PriceBook) -> float:
 
 
 def pool_usd_per_hour(pool: PoolPlan, which: Literal["min", "steady", "max"], disk_usd: float) -> float:
-    """A pool's nodes with their root volumes, at its `min`, `steady` or `max` nodes."""
-    return sum({"min": part.nodes.min, "steady": part.nodes.steady, "max": part.nodes.max}[which] * (part.usd_per_hour + disk_usd) for part in pool.purchase)
+    """A pool's nodes with their root volumes, at its `min`, `steady` or `max` nodes, and the nodes kept ready beside them."""
+    warm = warm_usd_per_hour(pool.infrastructure.warm_pool, pool.purchase, disk_usd)
+    return warm + sum({"min": part.nodes.min, "steady": part.nodes.steady, "max": part.nodes.max}[which] * (part.usd_per_hour + disk_usd) for part in pool.purchase)
 
 
 def cost_plan(

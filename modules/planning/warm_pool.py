@@ -26,6 +26,13 @@ def warm_pool(capacity: Capacity) -> WarmPoolPlan | None:
     return None if asked is None else WarmPoolPlan(size=asked.size, state=_STATES[asked.state], reuse=asked.reuse)
 
 
+def warm_usd_per_hour(pool: WarmPoolPlan | None, purchase: tuple[PurchasePart, ...], disk_usd: float) -> float:
+    """Price of the nodes kept ready: their disks, and the nodes themselves while they run."""
+    if pool is None:
+        return 0.0
+    return pool.size * ((purchase[0].usd_per_hour if pool.state == "Running" else 0.0) + disk_usd)
+
+
 def warm_pool_problems(field: str, asked: WarmPool, spec: NodePool, *, kind: str, instance: Instance, purchase: tuple[PurchasePart, ...]) -> Iterator[Problem]:
     """Why this pool cannot have one."""
     if kind != "self_managed":

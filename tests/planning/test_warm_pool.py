@@ -59,3 +59,23 @@ def test_hibernation_is_for_small_cpu_nodes_with_an_own_image() -> None:
         {**bge(root_size="20Gi", ami_id="ami-0123456789abcdef0"), "hardware": {"device": "cpu", "instance_types": ["c7i.8xlarge"]}}, hibernated
     )
     assert plan({"m": bge(ami_id="ami-0123456789abcdef0")}, capacity=hibernated).models["m"].pools["aggregated"].infrastructure.warm_pool is not None
+
+
+def test_nodes_kept_ready_are_paid_for() -> None:
+    """Stopped ones cost their disks, running ones a node more each, in the plan and against the budget alike."""
+    none, stopped, running = (
+        plan({"chat": model(hardware={"instance_types": ["g6.xlarge"]})}, capacity=capacity)
+        for capacity in ({}, {"warm_pool": {"size": 2}}, {"warm_pool": {"size": 2, "state": "running"}})
+    )
+    hourly = [made.cost.by_pool["chat/aggregated"] for made in (none, stopped, running)]
+    node = none.models["chat"].pools["aggregated"].purchase[0].usd_per_hour
+    disk = hourly[0] / none.models["chat"].pools["aggregated"].nodes.steady - node
+    assert 2 * disk == pytest.approx(hourly[1] - hourly[0], abs=1e-4)
+    assert 2 * (node + disk) == pytest.approx(hourly[2] - hourly[0], abs=1e-4)
+    month = none.cost.usd_per_month + 1
+    with pytest.raises(InputError, match=r"budget\.usd_per_month"):
+        plan(
+            {"chat": model(hardware={"instance_types": ["g6.xlarge"]})},
+            capacity={"warm_pool": {"size": 2, "state": "running"}},
+            budget={"usd_per_month": month},
+        )
