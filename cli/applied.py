@@ -15,6 +15,7 @@ from inferform.errors import InputError
 _OPTIONS = ("confirm", "out", "stack", "to")
 
 if TYPE_CHECKING:
+    from inferform.operate.backend import Backend
     from inferform.operate.folder import Folder
     from inferform.operate.steps import Source
 
@@ -82,6 +83,21 @@ def source_in_cloud(out: Output, spec: str, env: str | None, folder: Path | None
         return history.past(found, known[-1].number).source, found.root
 
 
+def brought_up_to_date(spec: str, env: str | None, folder: Folder, backend: Backend) -> list[str]:
+    """Fetches into a folder what was applied elsewhere, where the spec can be read and so says where that is kept; warnings."""
+    from inferform.load import load_spec
+    from inferform.operate import archive
+    from inferform.operate.steps import Steps
+
+    if backend.shelf is None:
+        return []
+    try:
+        source = load_spec(spec, env)
+    except InputError:
+        return []
+    return archive.pull(folder, archive.shelf_of(source, backend, Steps()))
+
+
 @contextmanager
 def placed(source: Source | None) -> Iterator[None]:
     """Gives InputErrors raised inside their place: the option they are about, else file and line of a spec that was read."""
@@ -91,5 +107,7 @@ def placed(source: Source | None) -> Iterator[None]:
         yield
     except InputError as err:
         named = [replace(p, field=f"--{p.field}", file="") if p.field in _OPTIONS else p for p in err.problems]
-        of_spec = isinstance(source, LoadedSpec)
-        raise InputError(q for p in named for q in (annotate([p], source) if of_spec and not p.field.startswith("--") else [p])) from err
+        if isinstance(source, LoadedSpec):
+            spec = source
+            named = [q for p in named for q in ([p] if p.field.startswith("--") else annotate([p], spec))]
+        raise InputError(named) from err

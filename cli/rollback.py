@@ -37,7 +37,7 @@ def run(
     Shows what it would change and saves it as the plan that apply runs. It needs no spec: that may have changed since, or be
     gone; SPEC may then also be the deployment's name. After an apply that did not end, the last one that did is brought back.
     """
-    from inferform.cli.applied import applied_folder, placed
+    from inferform.cli.applied import applied_folder, brought_up_to_date, placed
     from inferform.cli.formats.history_text import history_text
     from inferform.cli.formats.operate_text import plan_result_text
     from inferform.cli.progress import drawn
@@ -46,13 +46,16 @@ def run(
     from inferform.operate.rollback import rollback
 
     place = applied_folder(spec, env, folder)
+    where = backend(sandbox)
+    for warning in brought_up_to_date(spec, env, place, where):
+        out.warn(warning)
     if listed:
         kept = history(place)
         out.result(kept, lambda: history_text(kept))
         return EXIT_DONE
     judged = rules(waivers, strict=strict, folders=policy)
     with placed(None), drawn(out) as progress:
-        result = rollback(place, progress, backend=backend(sandbox), actor=actor(), rules=judged, to=to)
+        result = rollback(place, progress, backend=where, actor=actor(), rules=judged, to=to)
     out.result(result, lambda: plan_result_text(result))
     if not result.allowed:
         return EXIT_DENIED

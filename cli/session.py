@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from inferform.cloud.shelf import S3Shelf
     from inferform.operate.audit import Actor
     from inferform.operate.backend import Backend
     from inferform.operate.steps import Rules
+    from inferform.plan import DeploymentPlan
 
 # Who started a pipeline, as the common systems say it; then the account that runs the command.
 _PEOPLE = ("INFERFORM_ACTOR", "GITHUB_ACTOR", "GITLAB_USER_LOGIN", "BUILD_USER_ID")
@@ -38,10 +40,18 @@ def backend(sandbox: str | None) -> Backend:
     if sandbox is None:
         from inferform.operate.backend import aws
 
-        return aws(os.environ, _plugin_cache())
+        return aws(os.environ, _plugin_cache(), _shelf)
     from inferform.sandbox.backend import sandbox_backend
 
     return sandbox_backend(sandbox, _cache() / "sandbox", os.environ)
+
+
+def _shelf(plan: DeploymentPlan) -> S3Shelf | None:
+    """Where what was applied is kept beside the state."""
+    from inferform.cloud.api import sessions
+    from inferform.cloud.shelf import S3Shelf
+
+    return S3Shelf.of(plan, sessions())
 
 
 def rules(waivers: Path | None, *, strict: bool, folders: Sequence[Path] | None) -> Rules:

@@ -183,7 +183,8 @@ def _state(scope: Scope, *, write: bool) -> list[Json]:
         # A plan holds the lock as well.
         _statement("StateLock", ["s3:DeleteObject", "s3:PutObject"], [f"{own}/*.tflock"], {}),
     ]
-    return [*found, _statement("StateWrite", ["s3:PutObject"], [f"{own}/*.tfstate"], {})] if write else found
+    # What was applied is kept beside the state.
+    return [*found, _statement("StateWrite", ["s3:PutObject"], [f"{own}/*.tfstate", f"{own}/applied/*.json"], {})] if write else found
 
 
 def _bootstrap(scope: Scope) -> list[Json]:

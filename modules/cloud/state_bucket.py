@@ -9,6 +9,7 @@ Source: hashicorp/terraform, internal/backend/remote-state/s3/client.go (read 20
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ _RULE = "inferform-old-versions"
 _OLD_DAYS, _OLD_KEPT, _UPLOAD_DAYS = 90, 20, 7
 _BLOCK = {"BlockPublicAcls": True, "BlockPublicPolicy": True, "IgnorePublicAcls": True, "RestrictPublicBuckets": True}
 _STATE_ENDS = (".tfstate", ".tfstate.tflock")
+# What inferform keeps beside the state; see shelf.py.
+_APPLIED = re.compile(r"/applied/(current|\d{4,}-[0-9a-f]{12})\.json$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,7 @@ def marked(bucket: Bucket) -> bool:
 def strangers(bucket: Bucket) -> tuple[int, tuple[str, ...]]:
     """(objects seen, up to three of them that are not Terraform state), from the first thousand objects."""
     keys = [str(o["Key"]) for o in bucket.call("list_objects_v2", MaxKeys=1000).get("Contents") or ()]
-    return len(keys), tuple(sorted(k for k in keys if not k.endswith(_STATE_ENDS)))[:3]
+    return len(keys), tuple(sorted(k for k in keys if not k.endswith(_STATE_ENDS) and not _APPLIED.search(k)))[:3]
 
 
 def _tags(bucket: Bucket) -> dict[str, str]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inferform.errors import PolicyDeniedError, StateError, ToolFailedError
-from inferform.operate import audit, history, lock, record, rollback
+from inferform.operate import archive, audit, history, lock, record, rollback
 from inferform.operate.audit import Actor
 from inferform.operate.backend import Backend
 from inferform.operate.changes import add, beyond, count, from_plan
@@ -55,13 +55,15 @@ def apply(
     sized, folder = size(source, steps, out, progress)
     with lock.hold(folder.lock, "apply", actor.when):
         kept = _saved(folder, sized, backend)
+        shelf = backend.shelf(sized) if backend.shelf else None
+        apart = archive.pull(folder, shelf)
         journal = record.read_journal(folder.journal)
         resumed = journal is not None and journal.digest == kept.result.digest
         journal = journal if journal is not None and resumed else Journal(digest=kept.result.digest)
         prepared = prepare(source, folder, sized, steps=steps, backend=backend, progress=progress)
         _same(prepared, kept, folder, journal)
         audit.append(folder.audit, actor, "apply", digest=kept.result.digest, spec=sized.spec_digest, backend=backend.name, resumed=resumed)
-        work = _Apply(prepared, kept, folder, journal, rules, steps, progress, warnings=list(journal.warnings))
+        work = _Apply(prepared, kept, folder, journal, rules, steps, progress, warnings=[*apart, *journal.warnings])
         try:
             each = runs(prepared.configs, folder, backend, tool, progress)
             work.judge_again(each)
@@ -79,6 +81,7 @@ def apply(
         record.keep_applied(folder, sized, kept)
         counts = add(s.counts for s in work.results)
         history.keep(folder, source, sized, kept, actor=actor, counts=counts)
+        work.warnings += [w for w in archive.push(folder, shelf) if w not in work.warnings]
         # In this order a cut between two of them leaves something that the next apply completes.
         for path in (folder.attempt, folder.record, folder.journal):
             path.unlink(missing_ok=True)

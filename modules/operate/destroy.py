@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inferform.errors import InputError, Problem, StateError
-from inferform.operate import audit, lock, record
+from inferform.operate import archive, audit, lock, record
 from inferform.operate.audit import Actor
 from inferform.operate.backend import Backend
 from inferform.operate.changes import add
@@ -45,6 +45,8 @@ def destroy(
     steps = steps or Steps()
     sized, folder = size(source, steps, out, progress)
     with lock.hold(folder.lock, "destroy", actor.when):
+        shelf = backend.shelf(sized) if backend.shelf else None
+        warnings = archive.pull(folder, shelf)
         record.same_backend(folder, backend)
         _confirm(sized, record.applied_plan(folder), confirmed)
         dependencies = _configured(source, folder, sized, steps=steps, backend=backend, progress=progress)
@@ -55,7 +57,6 @@ def destroy(
         chosen = [s for s in reversed(dependencies) if stacks is None or s in stacks]
         audit.append(folder.audit, actor, "destroy", stacks=chosen, spec=sized.spec_digest, backend=backend.name)
         results: list[StackResult] = []
-        warnings: list[str] = []
         for name in chosen:
             gone = {r.stack for r in results}
             _refuse_while_read(name, [r for r in record.dependents(dependencies, name) if r not in gone], work)
@@ -64,6 +65,7 @@ def destroy(
             results.append(_destroy(work[name]))
         if stacks is None:
             record.forget_applied(folder)
+            warnings += archive.push(folder, shelf)
         audit.append(folder.audit, actor, "destroyed", stacks=chosen, spec=sized.spec_digest, counts=add(r.counts for r in results).model_dump())
     return DestroyResult(
         name=sized.name,

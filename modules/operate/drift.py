@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from inferform.errors import InputError, StateError
-from inferform.operate import assumptions, history, lock, record
+from inferform.operate import archive, assumptions, history, lock, record
 from inferform.operate.audit import Actor
 from inferform.operate.backend import Backend
 from inferform.operate.changes import same
@@ -57,6 +57,7 @@ def drift(
     found: list[DriftedResource] = []
     warnings: list[str] = []
     with lock.hold(folder.lock, "drift", actor.when):
+        warnings += archive.pull(folder, archive.shelf_of(source, backend, steps))
         record.same_backend(folder, backend)
         names = applied_stacks(folder)
         if names is None:

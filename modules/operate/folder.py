@@ -8,6 +8,7 @@ record.json, journal.json                              the saved plan, and how f
 applied/                                               what was applied last: plan.json, record.json, stacks
 attempt.json                                           an apply began and no apply has ended since
 history/<number>/                                      every apply that ended: spec, plan, who and when
+unsent                                                 the copy beside the state lacks what happened here last
 audit.jsonl                                            who did what, with digests; only ever added to
 lock                                                   held while a command works here
 """
@@ -73,6 +74,10 @@ class Folder:
     @property
     def attempt(self) -> Path:
         return self.root / "attempt.json"
+
+    @property
+    def unsent(self) -> Path:
+        return self.root / "unsent"
 
     @property
     def history(self) -> Path:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inferform.errors import StateError
-from inferform.operate import audit, lock, record
+from inferform.operate import archive, audit, lock, record
 from inferform.operate.audit import Actor
 from inferform.operate.backend import Backend
 from inferform.operate.changes import add, count, from_config, from_plan, outputs_change
@@ -58,6 +58,7 @@ def plan(
     steps = steps or Steps()
     sized, folder = size(source, steps, out, progress)
     with lock.hold(folder.lock, "plan", actor.when):
+        apart = archive.pull(folder, backend.shelf(sized) if backend.shelf else None)
         record.same_backend(folder, backend)
         # A plan that is cut off must not leave an older one to apply.
         folder.record.unlink(missing_ok=True)
@@ -83,7 +84,7 @@ def plan(
             risks=risks({s.stack: s.changes for s in stacks}, before, sized, planned.sizes),
             allowed=not verdict.denied,
             verdict=verdict,
-            warnings=(*_after_cut_off(cut_off), *(cut_off.warnings if cut_off else ()), *sized.warnings, *planned.warnings),
+            warnings=(*apart, *_after_cut_off(cut_off), *(cut_off.warnings if cut_off else ()), *sized.warnings, *planned.warnings),
             adapted=prepared.adapted_lines,
             rollback_to=rollback_to,
         )

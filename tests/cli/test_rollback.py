@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from inferform.cli.applied import applied_folder, placed, source_in_cloud, source_to_apply
+from inferform.cli.applied import applied_folder, brought_up_to_date, placed, source_in_cloud, source_to_apply
 from inferform.cli.output import Output
 from inferform.errors import InputError, Problem
 from inferform.load import load_spec
-from inferform.operate import history
+from inferform.operate import archive, history
 from inferform.operate.folder import Folder, write_json
+from operate.test_archive import Shared
 from operate.test_history import keep, saved
-from operate.tiny import tiny_plan
-from specs import MINIMAL, write
+from operate.tiny import BACKEND, tiny_plan
+from specs import MINIMAL as WITHOUT_STATE
+from specs import write
+
+# With local state nothing is asked of AWS.
+MINIMAL = WITHOUT_STATE + "state: {backend: local}\n"
 
 
 @pytest.fixture
@@ -110,3 +116,20 @@ def test_drift_and_destroy_go_on_without_the_file(spec: str, capsys: pytest.Capt
     assert 9.0 == source.spec.models["llama-8b"].workload.peak_rps  # type: ignore[union-attr]
     assert Path(".inferform/demo/default").absolute() == place
     assert f"{spec} is gone; this works from apply 2" in capsys.readouterr().err
+
+
+def test_what_was_applied_elsewhere_is_fetched_first(spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine that never applied, the spec says where the history lies; without a spec there is only what the folder has."""
+    shared = Shared()
+    here = Folder(Path(".inferform/demo/default").absolute())
+    archive.push(here, shared)
+    other = tmp_path / "other"
+    other.mkdir()
+    monkeypatch.chdir(other)
+    backend = dataclasses.replace(BACKEND, shelf=lambda sized: shared)
+    fetched = applied_folder(spec, None, None)
+    assert other / ".inferform/demo/default" == fetched.root
+    assert [] == brought_up_to_date(spec, None, fetched, backend)
+    assert [1, 2] == [e.number for e in history.entries(fetched)]
+    assert [] == brought_up_to_date("gone.yaml", None, Folder(other / "x"), backend)
+    assert not (other / "x").exists()

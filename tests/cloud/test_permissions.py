@@ -121,10 +121,10 @@ def test_ci_may_do_nothing_that_the_operator_may_not() -> None:
 
 
 def test_state_is_held_to_the_deployments_own_keys() -> None:
-    """The operator writes state and lock below its own prefix, and reads nothing else of the bucket."""
+    """The operator writes state, lock and what was applied below its own prefix, and reads nothing else of the bucket."""
     objects = [r for s in documents()["operator"]["Statement"] for r in s["Resource"] if r.startswith("arn:aws:s3:::inferform-acme-state/")]
     prefix = "arn:aws:s3:::inferform-acme-state/acme/contract-qa/prod/"
-    assert {f"{prefix}*", f"{prefix}*.tflock", f"{prefix}*.tfstate"} == set(objects)
+    assert {f"{prefix}*", f"{prefix}*.tflock", f"{prefix}*.tfstate", f"{prefix}applied/*.json"} == set(objects)
 
 
 def test_local_state_needs_no_bucket() -> None:
