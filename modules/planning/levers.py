@@ -96,6 +96,8 @@ def possible(prepared: Prepared, dropped: Sequence[Dropped], binding: str) -> tu
         for name in ("TTFT", "TPOT"):
             found += _nearest(_looser_objectives(prepared, short), name)
         if not found:
+            found += _both_looser(prepared, short)
+        if not found:
             loose = replace(prepared, demand=replace(prepared.demand, ttft_p95_s=None, tpot_p95_s=None))
             found += _pulled([Lever("without latency objectives", f"{prepared.field}.slo", loose)])
     if binding == "count":
@@ -164,6 +166,27 @@ def _looser_objectives(prepared: Prepared, short: dict[str, float]) -> Iterator[
             text = f"{value:g} s instead of {now:g} s" if name == "TTFT" else f"{value * 1e3:g} ms instead of {now * 1e3:g} ms"
             yield Lever(f"{name} p95 {text}", f"{prepared.field}.slo.{field}", replace(prepared, demand=moved))
             factor *= _LOOSER
+
+
+def _both_looser(prepared: Prepared, short: dict[str, float]) -> list[Way]:
+    """The first of ever looser pairs of objectives that can be met, where neither alone helps, and the first beyond it that is much cheaper."""
+    demand = prepared.demand
+    if demand.ttft_p95_s is None or demand.tpot_p95_s is None:
+        return []
+    ttft, tpot = (now * max(1.1, 1.05 * short[name]) for name, now in (("TTFT", demand.ttft_p95_s), ("TPOT", demand.tpot_p95_s)))
+    kept: list[Way] = []
+    for _ in range(2 * _TRIES):
+        moved = replace(demand, ttft_p95_s=_nice(ttft), tpot_p95_s=_nice(tpot))
+        change = (
+            f"TTFT p95 {_nice(ttft):g} s instead of {demand.ttft_p95_s:g} s and TPOT p95 {_nice(tpot) * 1e3:g} ms instead of {demand.tpot_p95_s * 1e3:g} ms"
+        )
+        ceiling = kept[0].usd_per_hour * _MUCH if kept else math.inf
+        way = pull(Lever(change, f"{prepared.field}.slo", replace(prepared, demand=moved)), ceiling_usd_per_hour=ceiling)
+        kept += [] if way is None else [way]
+        if len(kept) == 2:
+            break
+        ttft, tpot = ttft * _LOOSER, tpot * _LOOSER
+    return kept
 
 
 def _precisions(prepared: Prepared, tier: int) -> Iterator[Lever]:

@@ -183,3 +183,10 @@ def test_a_count_that_is_too_small_is_named_before_cards_that_are_too_slow(chang
     assert field == problem.field
     assert told in problem.message and problem.message.startswith("count: ")
     assert "as many" in problem.fix and "a month" in problem.fix
+
+
+def test_two_objectives_that_are_both_too_tight_are_moved_together() -> None:
+    """Where moving one alone helps nobody, the nearest pair that can be met is offered with its price."""
+    text = refused({"m": model(LARGE, slo={"ttft_p95": "20ms", "tpot_p95": "1ms"})})
+    assert re.search(r"TTFT p95 [\d.]+ s instead of 0\.02 s and TPOT p95 [\d.]+ ms instead of 1 ms: .* for \$[\d,]+ a month", text)
+    assert "without latency objectives" not in text
