@@ -20,7 +20,9 @@ def plan_result_text(result: PlanResult) -> str:
     parts += _lists(("Adapted to this backend, not the real cloud", _cut(result.adapted)), ("Warnings", result.warnings))
     denied = [f"{f.id} {f.address}: {f.message}; {f.remedy}" for f in result.verdict.findings if result.verdict.denies(f)]
     parts += _lists(("Denied", tuple(denied)))
-    parts.append(f"{_total(result.counts)}. The verdict {'allows' if result.allowed else 'denies'} it.")
+    blocked = sum(r.level == "block" for r in result.risks)
+    last = f"{_total(result.counts)}. The verdict {'allows' if result.allowed else 'denies'} it."
+    parts.append(f"{last} The cloud would refuse {blocked} of it, so apply will not run before that is mended." if blocked else last)
     return "\n\n".join(parts)
 
 

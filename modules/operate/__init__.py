@@ -1,7 +1,8 @@
-"""Plan, apply, drift and destroy: joins sizing, rendering, stacks, policy and terraform.
+"""Plan, apply, rollback, drift and destroy: joins sizing, rendering, stacks, policy and terraform.
 
 plan.plan(loaded, out, progress, *, backend, actor, waivers=None) -> PlanResult
 apply.apply(loaded, out, progress, *, backend, actor) -> ApplyResult
+rollback.rollback(folder, progress, *, backend, actor, rules, to=None) -> PlanResult
 drift.drift(loaded, out, progress, *, backend) -> DriftResult
 destroy.destroy(loaded, out, progress, *, backend, actor, confirmed=None) -> DestroyResult
 

@@ -94,6 +94,14 @@ def test_what_is_cut_is_the_least_of_it() -> None:
     assert [["create", "aws_eks_node_group.z (2 nodes)"], ["delete", "aws_kms_key.z"], ["create", "aws_subnet.s0"]] == rows[:3]
 
 
+def test_what_the_cloud_would_refuse_ends_the_report() -> None:
+    """FC-10: a plan that the verdict allows and the cloud would not take says that apply will not run."""
+    risk = Risk(level="block", code="min-above-desired", address="nodes/x", message="min rises to 5", nodes=5, remedy="set desired first")
+    text = plan_result_text(planned(risks=(risk,)))
+    assert "block: min rises to 5; set desired first" in text
+    assert text.endswith("The verdict allows it. The cloud would refuse 1 of it, so apply will not run before that is mended.")
+
+
 def test_a_rollback_says_what_it_brings_back() -> None:
     """Plan and apply of a rollback name the apply by its number."""
     assert "prod: rollback to apply 3, plan dddd" in plan_result_text(planned(rollback_to=3))
