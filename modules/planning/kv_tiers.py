@@ -15,6 +15,8 @@ from inferform.engines.dynamo import KV_TIERS as DYNAMO_TIERS
 from inferform.engines.tiers import TierSupport
 from inferform.errors import Problem
 from inferform.plan import MemoryPlan, PodPlan
+from inferform.plan_cost import Part
+from inferform.plan_nodes import LoadPlan
 from inferform.plan_serving import HOME_BYTES, TMP_BYTES, TRIM_CPU_MILLIS, TRIM_MEMORY_BYTES, KvBackend, KvTiersPlan
 from inferform.quantities import GIB, format_bytes
 from inferform.sizing.kv_cache import cache_pool
@@ -27,6 +29,8 @@ _PAGE_CACHE_SHARE, _PAGE_CACHE_MOST = 16, 16 * GIB
 # The kubelet evicts pods when 15 % of the image file system is left (its default); images of engines take tens of GB beside it.
 _DISK_SHARE, _IMAGES_BYTES = 0.85, 40 * GIB
 _CPU_WINDOW_S, _DISK_WINDOW_S = 600.0, 3600.0
+# Touching and registering host memory; assumed, half of what vLLM's source states for one file of shared memory (10 GiB a second).
+_SET_UP_BYTES_PER_S = 5.0 * GIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,19 @@ def plan_kv_tiers(
         # The pod as a whole keeps its share of the node.
         changes |= {"cpu_millis": pod.cpu_millis - TRIM_CPU_MILLIS, "memory_bytes": pod.memory_bytes - TRIM_MEMORY_BYTES}
     return Tiered(pod.model_copy(update=changes), (*notes, _summary(tiers)))
+
+
+def with_tiers(load: LoadPlan, pod: PodPlan) -> LoadPlan:
+    """The start of a replica that also sets its memory tier up: pages are touched and registered before the first request."""
+    if pod.kv_tiers is None:
+        return load
+    more = round(pod.kv_tiers.cpu_bytes / _SET_UP_BYTES_PER_S, 1)
+
+    def longer(part: Part, *fields: str) -> dict[str, float]:
+        return {name: round(getattr(part, name) + more, 1) for name in fields}
+
+    paths = tuple(path.model_copy(update=longer(path, "warmup_s", "ready_s")) for path in load.paths)
+    return load.model_copy(update={**longer(load, "warmup_s", "total_s", "ready_s", "warm_s"), "paths": paths})
 
 
 def _unsupported(field: str, spec: KvTiers, support: TierSupport, *, model: Model, pod: PodPlan, instance: Instance) -> list[Problem]:

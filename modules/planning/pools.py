@@ -8,7 +8,7 @@ from inferform.errors import Problem
 from inferform.plan import Percentiles, PodPlan, PoolPlan
 from inferform.plan_nodes import Count, LoadPlan
 from inferform.planning.candidates import Option
-from inferform.planning.kv_tiers import Ranks, Tiered, plan_kv_tiers, support_of
+from inferform.planning.kv_tiers import Ranks, Tiered, plan_kv_tiers, support_of, with_tiers
 from inferform.planning.lifecycle import drain_s, plan_lifecycle
 from inferform.planning.loading import checkpoint_bytes, load_plan
 from inferform.planning.nodes import Buying, plan_nodes
@@ -50,6 +50,21 @@ def plan_pool(prepared: Prepared, demand: Demand, option: Option, role: str, *, 
         prepared.model, instance, downloaded, nodes_per_replica=fleet.nodes_per_replica, enforce_eager=prepared.spec.enforce_eager,
         engine=prepared.settings.engine.name, sources=prepared.sources,
     )  # fmt: skip
+    gpus = cut.tp * cut.pp * choice.dp // fleet.nodes_per_replica if instance.gpu else 0
+    engine = prepared.settings.engine
+    if fleet.nodes_per_replica > 1 and engine.one_node:
+        problems.append(
+            Problem(
+                f"a replica on {fleet.nodes_per_replica} x {instance.name}: {engine.name} {engine.one_node}", f"{prepared.field}.engine", value=engine.name,
+                fix="use vllm or sglang, or hardware of which one node holds the model",
+            )
+        )  # fmt: skip
+    pod = plan_pod(
+        prepared.field, prepared.spec, instance, gpus=gpus, pods_per_replica=fleet.nodes_per_replica, pods_per_node=fleet.replicas_per_node,
+        max_pods=infrastructure.max_pods, load=load, ephemeral_bytes=infrastructure.ephemeral_storage_bytes, problems=problems,
+    )  # fmt: skip
+    tiered = _tiered(prepared, demand, option, role, pod, ephemeral_bytes=infrastructure.ephemeral_storage_bytes, problems=problems)
+    load = with_tiers(load, tiered.pod)
     shown_ttft, shown_tpot = ttft or point.ttft, tpot or point.tpot
     output = longest_output(prepared)
     slowest = shown_tpot.p95 or shown_ttft.p95
@@ -66,20 +81,6 @@ def plan_pool(prepared: Prepared, demand: Demand, option: Option, role: str, *, 
     if prepared.limits.capacity.warm_standby and scaling.kind != "fixed":
         # The steady count holds the spare ones; what follows the load must leave them standing.
         scaling = scaling.model_copy(update={"standby": prepared.limits.capacity.warm_standby})
-    gpus = cut.tp * cut.pp * choice.dp // fleet.nodes_per_replica if instance.gpu else 0
-    engine = prepared.settings.engine
-    if fleet.nodes_per_replica > 1 and engine.one_node:
-        problems.append(
-            Problem(
-                f"a replica on {fleet.nodes_per_replica} x {instance.name}: {engine.name} {engine.one_node}", f"{prepared.field}.engine", value=engine.name,
-                fix="use vllm or sglang, or hardware of which one node holds the model",
-            )
-        )  # fmt: skip
-    pod = plan_pod(
-        prepared.field, prepared.spec, instance, gpus=gpus, pods_per_replica=fleet.nodes_per_replica, pods_per_node=fleet.replicas_per_node,
-        max_pods=infrastructure.max_pods, load=load, ephemeral_bytes=infrastructure.ephemeral_storage_bytes, problems=problems,
-    )  # fmt: skip
-    tiered = _tiered(prepared, demand, option, role, pod, ephemeral_bytes=infrastructure.ephemeral_storage_bytes, problems=problems)
     schedule = plan_schedule(
         f"{prepared.field}.workload.schedule", prepared.spec.workload.schedule, scaler=scaling.kind, replicas=counted.replicas, nodes=nodes,
         standby=prepared.limits.capacity.warm_standby, load=load, nodes_per_replica=fleet.nodes_per_replica, replicas_per_node=fleet.replicas_per_node,

@@ -134,6 +134,18 @@ def test_network_volumes_are_no_tier() -> None:
         )
 
 
+def test_setting_memory_up_is_part_of_the_start() -> None:
+    """400 GiB at 5 GiB a second are 80 s more of warm-up, which the start-up probe and the deadline wait for."""
+    (plain, one), (tiered, two) = planned(**P5), planned(kv_tiers={"cpu": "400Gi"}, hardware={"instance_types": ["p5.48xlarge"]}, parallelism={"tp": 2})
+    made = planned(parallelism={"tp": 2}, **P5)[0].load
+    assert tiered.load.warmup_s == pytest.approx(made.warmup_s + 80, abs=0.2)
+    assert tiered.load.total_s == pytest.approx(made.total_s + 80, abs=0.2)
+    assert plain.load.warmup_s == pytest.approx(made.warmup_s, abs=0.2)
+    life = two.lifecycle
+    assert life.startup_failure_threshold * life.startup_period_s >= 2 * tiered.load.total_s
+    assert one.lifecycle.startup_failure_threshold <= life.startup_failure_threshold
+
+
 def test_decode_replicas_have_no_tier_of_their_own() -> None:
     """Blocks of prompts are made by prefill replicas, so they are kept there."""
     made, _ = planned(
