@@ -8,13 +8,14 @@ from functools import lru_cache
 
 from inferform.catalog.types import Instance
 from inferform.errors import Problem
-from inferform.plan_nodes import PurchasePart
+from inferform.plan_nodes import PurchasePart, WarmPoolPlan
 from inferform.planning.fleet import Counted, count
 from inferform.planning.loading import checkpoint_bytes
 from inferform.planning.money import disk_usd_per_hour
 from inferform.planning.nodes import offered_zones
 from inferform.planning.pod import CACHE_FACTOR
 from inferform.planning.prepare import Prepared
+from inferform.planning.warm_pool import warm_pool, warm_usd_per_hour
 from inferform.quantities import format_bytes
 from inferform.sizing.cpu import VENDOR
 from inferform.sizing.layouts import Cut
@@ -38,11 +39,14 @@ class Option:
     counted: Counted
     parts: tuple[PurchasePart, ...]
     disk_usd_per_hour: float = 0.0
+    warm: WarmPoolPlan | None = None
 
     @property
     def usd_per_hour(self) -> float:
-        """The steady fleet with its root volumes."""
-        return sum(part.nodes.steady * (part.usd_per_hour + self.disk_usd_per_hour) for part in self.parts)
+        """The steady fleet with its root volumes, and the nodes kept ready beside it."""
+        return warm_usd_per_hour(self.warm, self.parts, self.disk_usd_per_hour) + sum(
+            part.nodes.steady * (part.usd_per_hour + self.disk_usd_per_hour) for part in self.parts
+        )
 
 
 def buy(prepared: Prepared, instance: Instance, fleet: Fleet) -> tuple[Counted, tuple[PurchasePart, ...]] | str:
@@ -77,7 +81,7 @@ def find(
 ) -> Found:
     """Candidates of one precision tier, cheapest first, and what was dropped; see `search` for `keep` and `every`, `Space` for `thorough`."""
 
-    disk = root_usd_per_hour(prepared)
+    disk, warm = root_usd_per_hour(prepared), warm_pool(prepared.limits.capacity)
 
     @lru_cache(maxsize=4096)
     def cost(instance: Instance, fleet: Fleet) -> float | str:
@@ -85,7 +89,9 @@ def find(
         if refused:
             return refused
         bought = buy(prepared, instance, fleet)
-        return bought if isinstance(bought, str) else sum(part.nodes.steady * (part.usd_per_hour + disk) for part in bought[1])
+        if isinstance(bought, str):
+            return bought
+        return warm_usd_per_hour(warm, bought[1], disk) + sum(part.nodes.steady * (part.usd_per_hour + disk) for part in bought[1])
 
     space = Space(
         prepared.instances, weights, prepared.degrees, cost, lambda cut: forbidden(prepared, cut), prepared.limits.capacity.warm_standby, spreads_experts(prepared), thorough, ceiling_usd_per_hour
@@ -97,7 +103,7 @@ def option(prepared: Prepared, choice: Choice) -> Option:
     """The choice with counts and purchase; it was priced before, so it can be bought."""
     bought = buy(prepared, choice.instance, choice.fleet)
     assert not isinstance(bought, str), bought
-    return Option(choice, *bought, root_usd_per_hour(prepared))
+    return Option(choice, *bought, root_usd_per_hour(prepared), warm_pool(prepared.limits.capacity))
 
 
 def root_usd_per_hour(prepared: Prepared) -> float:
