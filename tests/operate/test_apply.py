@@ -97,6 +97,18 @@ def test_a_changed_record_is_refused(tmp_path: Path) -> None:
         applied(tmp_path)
 
 
+def test_fc10_what_the_cloud_would_refuse_is_not_tried(tmp_path: Path) -> None:
+    """FC-10: a plan with a blocking notice is not applied; the error says what to run first, and nothing is touched."""
+    planned(tmp_path)
+    record = json.loads((tmp_path / "record.json").read_text())
+    risk = {"level": "block", "code": "min-above-desired", "address": "nodes/x", "message": "min rises to 5, above the 4 nodes desired now", "nodes": 5}
+    record["result"]["risks"] = [{**risk, "remedy": "Set desired first: aws eks update-nodegroup-config"}, {**risk, "level": "red", "message": "a pool goes"}]
+    (tmp_path / "record.json").write_text(json.dumps(record))
+    with pytest.raises(StateError, match=r"^min rises to 5, above the 4 nodes desired now\. Set desired first: aws eks update-nodegroup-config$"):
+        applied(tmp_path)
+    assert [] == list((tmp_path / "state").glob("*.tfstate"))
+
+
 def test_another_backend_is_refused(tmp_path: Path) -> None:
     """A plan made on a sandbox is not applied to the cloud, nor the other way."""
     planned(tmp_path)
