@@ -30,7 +30,7 @@ def read_quantization(config: Config, text: Config, separate: Config | None, ten
     kv_cache = _kv_cache(own)
     ignored = tuple(dict.fromkeys(name for key in ("ignore", "modules_to_not_convert", "exclude_modules", "ignored_layers") for name in own.texts(key)))
     weights, bits, group, block = _weights(own, method)
-    parts = _mixed_parts(own, tensors) or _parts(weights, bits, group, ignored, tensors)
+    parts = _mixed_parts(own, tensors) or _parts(weights, bits, group, ignored, tensors, zero_points=not _symmetric(own, method))
     if parts and not weights:
         weights = max((p.method for p in parts), key=lambda m: sum(t.params for t in tensors for p in parts if p.tensor == t.name and p.method == m))
         bits, group = _BITS[weights], _GROUP.get(weights)
@@ -108,6 +108,14 @@ def _compressed(own: Config) -> tuple[str, int, int | None, tuple[int, int] | No
     return "gptq", bits, group if group > 0 else None, None
 
 
+def _symmetric(own: Config, method: str) -> bool:
+    """Whether a compressed-tensors checkpoint stores scales without zero points; the older formats always have both."""
+    groups = own.part("config_groups") if method == "compressed-tensors" else None
+    first = groups.part(min(groups.values)) if groups is not None and groups.values else None
+    weights = first.part("weights") if first is not None else None
+    return weights is not None and weights.flag("symmetric", default=True)
+
+
 def _mixed_parts(own: Config, tensors: tuple[Tensor, ...]) -> tuple[QuantizedPart, ...]:
     """Parts of a checkpoint that lists its quantized layers one by one."""
     listed = own.part("quantized_layers")
@@ -150,7 +158,9 @@ def _split(name: str) -> tuple[int | None, str]:
     return (None if match.group(1) == "*" else int(match.group(1))), inner
 
 
-def _parts(weights: str, bits: int, group: int | None, ignored: tuple[str, ...], tensors: tuple[Tensor, ...]) -> tuple[QuantizedPart, ...]:
+def _parts(
+    weights: str, bits: int, group: int | None, ignored: tuple[str, ...], tensors: tuple[Tensor, ...], *, zero_points: bool
+) -> tuple[QuantizedPart, ...]:
     """Every linear weight but the ignored ones."""
     if not weights:
         return ()
@@ -167,7 +177,7 @@ def _parts(weights: str, bits: int, group: int | None, ignored: tuple[str, ...],
             kept = tuple(layer for layer in tensor.layers if not rules.ignores(tensor.name, layer))
             if not kept:
                 continue
-        parts.append(QuantizedPart(tensor.name, weights, bits, group, () if kept == tensor.layers else kept))
+        parts.append(QuantizedPart(tensor.name, weights, bits, group, () if kept == tensor.layers else kept, zero_points))
     return tuple(parts)
 
 

@@ -189,13 +189,17 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class QuantizedPart:
-    """Weights that the checkpoint stores in fewer bits: tensor name, method, bits, group size, and layers (empty: all)."""
+    """Weights that the checkpoint stores in fewer bits: tensor name, method, bits, group size, and layers (empty: all).
+
+    `zero_points` is False where each group of integers has a scale alone.
+    """
 
     tensor: str
     method: str
     bits: int
     group_size: int | None
     layers: tuple[int, ...] = ()
+    zero_points: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ MXFP4_PADDING = 256
 SIXTEEN_BIT = frozenset({"bf16", "fp16"})
 _FUSED = {"q_proj": "qkv", "k_proj": "qkv", "v_proj": "qkv", "gate_proj": "gate_up", "up_proj": "gate_up", "in_proj_qkv": "in", "in_proj_z": "in"}
 _SCALE_BITS = {"awq": 20, "gptq": 20, "nvfp4": 8, "mxfp4": 8}
+# A 4-bit zero point is among the bits of awq and gptq.
+_ZERO_BITS = {"awq": 4, "gptq": 4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,8 @@ def _stored(tensor: Tensor, values: int, parts: tuple[QuantizedPart, ...], layer
     part = next((p for p in parts if layer is None or not p.layers or layer in p.layers), None)
     if part is None:
         return values * 2
-    scale_bits = _SCALE_BITS.get(part.method, 0) / part.group_size if part.group_size else 0.0
+    scale = _SCALE_BITS.get(part.method, 0) - (0 if part.zero_points else _ZERO_BITS.get(part.method, 0))
+    scale_bits = scale / part.group_size if part.group_size else 0.0
     channels = values // max(1, tensor.cols) * 4 if part.bits == 8 else 0
     return math.ceil(values * (part.bits + scale_bits) / 8) + channels
 

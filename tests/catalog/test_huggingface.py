@@ -72,6 +72,10 @@ def test_families_without_a_reference_count_match_their_published_size(id: str, 
     assert billions == pytest.approx(find_model(id).total_params / 1e9, rel=0.02)
 
 
+# Their published config.json states a quantization that the reference's copy leaves out.
+_COMPLETED = {"moonshotai/Kimi-K2-Thinking", "zai-org/GLM-4.7-FP8"}
+
+
 @needs_reference
 def test_carried_config_reads_as_the_original() -> None:
     """The compact config in the catalogue gives the same shapes, cache groups and quantized parts as the original file."""
@@ -84,6 +88,9 @@ def test_carried_config_reads_as_the_original() -> None:
         original = model_from_config(values, id=entry["id"], file="config.json", source="test", quantization=quantization)
         carried = find_model(entry["id"])
         assert (original.tensors, original.attention, original.rope_bytes) == (carried.tensors, carried.attention, carried.rope_bytes), entry["id"]
+        if entry["id"] in _COMPLETED:
+            assert original.quantization is None and carried.quantization is not None
+            continue
         assert (original.quantization is None) == (carried.quantization is None), entry["id"]
         if original.quantization and carried.quantization:
             assert original.quantization.parts == carried.quantization.parts, entry["id"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from inferform.catalog.models import find_model, model_ids
 from inferform.errors import InputError
+from inferform.sizing.weights import total_weights_bytes
 
 LLAMA = {
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
@@ -113,3 +115,24 @@ def test_hostile_sources(source: str) -> None:
     """Odd texts are refused as unknown models, never opened as something else."""
     with pytest.raises(InputError):
         find_model(source)
+
+
+def test_every_name_with_a_precision_has_that_precision() -> None:
+    """A catalogue id that says FP8, NVFP4, INT4, AWQ, GPTQ or W4A16 names a checkpoint that is stored so."""
+    stored = {"fp8": {"fp8"}, "nvfp4": {"nvfp4"}, "int4": {"awq", "gptq"}, "awq": {"awq"}, "gptq": {"gptq"}, "w4a16": {"awq", "gptq"}}
+    wrong = []
+    for id in model_ids():
+        named = next((stored[word] for word in re.split(r"[-_./]", id.lower()) if word in stored), None)
+        quantization = find_model(id).quantization
+        if named is not None and (quantization is None or quantization.weights not in named):
+            wrong.append((id, quantization and quantization.weights))
+    assert [] == wrong
+
+
+def test_checkpoints_published_quantized_weigh_what_they_weigh() -> None:
+    """Kimi-K2-Thinking: 594 GB, its routed experts in 4 bits with a scale for 32 and no zero points; GLM-4.7-FP8: a byte a weight, embeddings in two."""
+    kimi, glm = find_model("moonshotai/Kimi-K2-Thinking"), find_model("zai-org/GLM-4.7-FP8")
+    # 60 layers x 384 experts x 3 x 7,168 x 2,048 weights in 4.5 bits are 570.8 GB; 11.7 B others in 16 bits are 23.4 GB.
+    assert pytest.approx(594e9, rel=3e-3) == total_weights_bytes(kimi, "gptq")
+    assert {"mlp.experts.gate_proj", "mlp.experts.up_proj", "mlp.experts.down_proj"} == {p.tensor for p in kimi.quantization.parts}
+    assert ("fp8", True) == (glm.quantization.weights, 353e9 < total_weights_bytes(glm, "fp8") < 358e9)
