@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 import samples
 from inferform.errors import InputError
+from inferform.load import load_spec
 from inferform.plan import DeploymentPlan
+from inferform.planner import size
 from inferform.stacks.main import run
+from synthesis import stacks_of
 
 ROOT = Path(__file__).resolve().parents[2]
+# The last release of the archived line; the stacks are written by the library, the program only starts it and copies.
+CLI = "cdktf-cli@0.21.0"
 
 
 class Planner:
@@ -58,3 +66,22 @@ def test_cdktf_json_names_this_program_and_an_example() -> None:
     settings = json.loads((ROOT / "cdktf.json").read_text(encoding="utf-8"))
     assert settings["app"].endswith("python3 -m inferform.stacks.main")
     assert (ROOT / settings["context"]["spec"]).is_file()
+
+
+@pytest.mark.slow
+def test_cdktf_synth_works_from_the_root(tmp_path: Path) -> None:
+    """`cdktf synth` of the npm program writes the five stacks of an example, the same as the product's own synth of that spec."""
+    npx = shutil.which("npx")
+    if npx is None:
+        pytest.skip("npm is not installed")
+    environ = {**os.environ, "CHECKPOINT_DISABLE": "1", "CI": "1", "INFERFORM_SPEC": "examples/chat-8b.yaml"}
+    command = [npx, "--yes", CLI, "synth", "--output", str(tmp_path / "out")]
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=500)
+    if done.returncode and ("ENOTFOUND" in done.stderr or "EAI_AGAIN" in done.stderr or "E404" in done.stderr or "ECONNREFUSED" in done.stderr):
+        pytest.skip(f"npm does not reach {CLI}")
+    assert 0 == done.returncode, done.stderr[-2000:]
+    found = {p.parent.name: json.loads(p.read_text(encoding="utf-8")) for p in (tmp_path / "out/stacks").glob("*/cdk.tf.json")}
+    assert {"network", "cluster", "model_store", "identity", "nodes"} == set(found)
+    own = stacks_of(size(load_spec(ROOT / "examples/chat-8b.yaml").spec))
+    kinds = {name: {k: sorted(v) for k, v in stack["resource"].items()} for name, stack in own.items()}
+    assert kinds == {name: {k: sorted(v) for k, v in stack["resource"].items()} for name, stack in found.items()}
