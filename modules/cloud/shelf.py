@@ -31,12 +31,18 @@ class S3Shelf:
 
     def read(self, name: str) -> bytes | None:
         """A document; None when there is none, or no bucket yet."""
+        from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
+
         try:
-            data: bytes = self.api.call("s3", "get_object", Bucket=self.bucket, Key=self.prefix + name)["Body"].read()
+            body = self.api.call("s3", "get_object", Bucket=self.bucket, Key=self.prefix + name)["Body"]
         except CallFailedError as err:
             if err.code in ("NoSuchKey", "NoSuchBucket"):
                 return None
             raise _said(err) from err
+        try:
+            data: bytes = body.read()
+        except BotoCoreError as err:
+            raise InferformError(f"s3:GetObject: the answer broke off: {err}") from err
         return data
 
     def write(self, name: str, data: bytes) -> None:

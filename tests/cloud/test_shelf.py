@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import boto3
 import pytest
+from botocore.exceptions import ResponseStreamingError
 from cloud.double import AwsDouble, ready
+from inferform.cloud.api import Api
 from inferform.cloud.bootstrap import bootstrap
 from inferform.cloud.permissions import Scope, policies
 from inferform.cloud.shelf import S3Shelf
@@ -85,3 +88,25 @@ def test_the_bucket_stays_one_of_terraform_state(aws: AwsDouble) -> None:
     s3.put_object(Bucket=plan.state.bucket, Key=f"{prefix}/applied/holiday.json", Body=b"{}")
     with pytest.raises(InferformError, match=r"holds other things than Terraform state \(.*holiday\.json\)"):
         bootstrap(plan, aws.sessions(), adopt=True)
+
+
+def test_an_answer_that_breaks_off_is_told() -> None:
+    """A connection that is lost while a document comes in is an error of ours, not a crash."""
+
+    class Broken:
+        def read(self) -> bytes:
+            raise ResponseStreamingError(error="connection lost")
+
+    class Client:
+        meta = boto3.client("s3", region_name="us-east-1").meta
+
+        def get_object(self, **given: object) -> dict[str, object]:
+            return {"Body": Broken()}
+
+    class Session:
+        def client(self, service: str, **options: object) -> Client:
+            return Client()
+
+    own = S3Shelf(Api(Session, "us-east-1"), "state", "a/")
+    with pytest.raises(InferformError, match=r"s3:GetObject: the answer broke off: .*connection lost"):
+        own.read("current.json")
