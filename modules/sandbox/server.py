@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, Self
 
-from inferform.sandbox import ec2
+from inferform.sandbox import autoscaling, ec2
 from inferform.sandbox.call import Call, read_call
 from inferform.sandbox.eks import Eks
 from inferform.sandbox.fakes_usual import dressed
@@ -38,7 +38,7 @@ class Application:
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         call = read_call(environ)
-        if call.service not in ("ec2", "eks"):
+        if call.service not in ("autoscaling", "ec2", "eks"):
             return self.moto(environ, start_response)
         # moto's backends are not made for threads; the calls that change networks and clusters go one by one.
         with self._lock:
@@ -55,6 +55,7 @@ class Application:
             lambda: self.placement_groups.answer(call),
             lambda: self.eks.answer(call, go_on),
             lambda: ec2.answer(call, go_on),
+            lambda: autoscaling.answer(call, go_on),
         )
         for fake in answers:
             answered = fake()
