@@ -14,9 +14,13 @@ ACCOUNT = "123456789012"
 _SCOPE = re.compile(r"Credential=[^/]+/\d{8}/([^/]+)/([^/]+)/aws4_request")
 
 
+# Services whose calls the double looks into.
+_READ = ("autoscaling", "ec2", "eks")
+
+
 @dataclass(frozen=True)
 class Call:
-    """`form` holds the parameters of query APIs (EC2), `body` the document of REST APIs (EKS)."""
+    """`form` holds the parameters of query APIs (EC2, scaling groups), `body` the document of REST APIs (EKS)."""
 
     service: str
     region: str
@@ -41,11 +45,11 @@ def read_call(environ: dict[str, Any]) -> Call:
     request = Request(environ)
     match = _SCOPE.search(request.headers.get("Authorization", ""))
     region, service = match.groups() if match else ("us-east-1", "")
-    data = request.get_data(cache=True, parse_form_data=False) if service in ("ec2", "eks") else b""
+    data = request.get_data(cache=True, parse_form_data=False) if service in _READ else b""
     environ.pop("werkzeug.request", None)
     if data:
         environ["wsgi.input"] = request.stream if not data else _again(data)
-    form = dict(_pairs(data)) if service == "ec2" else {}
+    form = dict(_pairs(data)) if service in ("autoscaling", "ec2") else {}
     body = _document(data) if service == "eks" and data else {}
     return Call(service, region, request.method, request.path, form, body, request.args.to_dict())
 
