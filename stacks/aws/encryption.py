@@ -36,13 +36,13 @@ def key(
         }
     ]
     if log_groups:
-        region = stack.plan.cloud.region
-        arns: list[Text] = [account.arn("logs", f"log-group:{g}", region=region) for g in log_groups]
+        home = stack.plan.cloud.region
+        arns: list[Text] = [account.arn("logs", f"log-group:{g}", region=home) for g in log_groups]
         statements.append(
             {
                 "Sid": "Logs",
                 "Effect": "Allow",
-                "Principal": {"Service": f"logs.{region}.amazonaws.com"},
+                "Principal": {"Service": f"logs.{home}.amazonaws.com"},
                 "Action": ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"],
                 "Resource": "*",
                 "Condition": {"ArnEquals": {"kms:EncryptionContext:aws:logs:arn": arns}},
