@@ -55,7 +55,8 @@ def resources(pool: PoolPlan) -> dict[str, Any]:
         # Replicas that share a node share its interfaces.
         share = max(1, pool.replicas_per_node) if pool.nodes_per_replica == 1 else 1
         fixed[EFA_RESOURCE] = max(1, efa.interfaces // share)
-        fixed["hugepages-2Mi"] = kubernetes_bytes(EFA_HUGE_PAGES // share * HUGE_PAGE)
+        if pool.infrastructure.kind != "karpenter":
+            fixed["hugepages-2Mi"] = kubernetes_bytes(EFA_HUGE_PAGES // share * HUGE_PAGE)
     disk = {"ephemeral-storage": kubernetes_bytes(pool.pod.kv_tiers.disk_bytes)} if pool.pod.kv_tiers and pool.pod.kv_tiers.disk_bytes else {}
     return {"requests": {"cpu": f"{pool.pod.cpu_millis}m", **disk, **fixed}, "limits": fixed}
 
@@ -64,6 +65,10 @@ def _engine_environment(engine: Engine, model: ModelPlan, pool: PoolPlan) -> lis
     values = {**engine.environment(model, pool), **(dynamo.worker_environment(pool) if has_graph(model) else {})}
     if pool.infrastructure.efa:
         values |= {"FI_PROVIDER": "efa", "NCCL_DEBUG": "WARN"}
+        if pool.infrastructure.kind == "karpenter":
+            # Karpenter knows no huge pages of nodes that are not there yet and would start none for a pod that asks for them
+            # (aws/karpenter-provider-aws#3315); libfabric does without.
+            values["FI_EFA_USE_HUGE_PAGE"] = "0"
     if pool.nodes_per_replica > 1:
         # A pod has one IP interface; without the name NCCL and Gloo may pick the loopback.
         values |= {"GLOO_SOCKET_IFNAME": "eth0", "NCCL_SOCKET_IFNAME": "eth0"}

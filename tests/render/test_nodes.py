@@ -10,7 +10,7 @@ import pytest
 import yaml
 from inferform.plan import DeploymentPlan
 from inferform.render import render
-from rendered import NO_REFERENCE, REFERENCE, objects, one
+from rendered import NO_REFERENCE, REFERENCE, objects, one, pods
 
 from tests.planning.specs import LARGE, model, plan
 
@@ -145,3 +145,15 @@ def test_objects_fit_the_schemas_of_the_release() -> None:
                 assert [] == [e.message for e in jsonschema.Draft7Validator(schemas[item["kind"]]).iter_errors(item)]
                 checked += 1
     assert 9 == checked
+
+
+def test_pods_ask_karpenter_for_nothing_that_it_cannot_see() -> None:
+    """Huge pages are no capacity of a node that is not there yet, so pods on EFA do without; other pods on EFA ask for them."""
+    found = p5(zones=["use1-az6"])
+    for pod in pods(found, "m-aggregated"):
+        engine = pod["containers"][0]
+        assert 32 == engine["resources"]["limits"]["vpc.amazonaws.com/efa"]
+        assert "hugepages-2Mi" not in engine["resources"]["limits"]
+        assert "0" == next(e["value"] for e in engine["env"] if e["name"] == "FI_EFA_USE_HUGE_PAGE")
+    managed = p5(zones=["use1-az6"], kind="managed")
+    assert all("hugepages-2Mi" in pod["containers"][0]["resources"]["limits"] for pod in pods(managed, "m-aggregated"))
