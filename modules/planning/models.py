@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from inferform.errors import InputError, Problem
-from inferform.plan import ModelPlan, PoolPlan, SecretRef
+from inferform.plan import ModelPlan, PoolPlan, Rejected, SecretRef
 from inferform.plan_cost import HOURS_PER_MONTH
 from inferform.planning.candidates import Option, find, option
 from inferform.planning.closeness import closeness_warning
@@ -34,7 +34,8 @@ _WORTH_TELLING = 0.9
 class Variant:
     """One way to carry a model: an option for each role of its pools, the runners-up, what was dropped, and the precision tier.
 
-    `over_budget` is what an earlier tier would run, had the budget room for it.
+    `over_budget` is what an earlier tier would run, had the budget room for it. `apart` are split pools that would be cheaper, but are
+    left to the user to ask for.
     """
 
     options: dict[str, Option]
@@ -42,6 +43,7 @@ class Variant:
     dropped: tuple[Dropped, ...]
     tier: int
     over_budget: tuple[Choice, ...] = ()
+    apart: dict[str, Option] | None = None
 
     @property
     def usd_per_hour(self) -> float:
@@ -97,18 +99,35 @@ def _split(prepared: Prepared, weights: tuple[str, ...], tier: int) -> Variant |
 
 
 def _free(prepared: Prepared, weights: tuple[str, ...], tier: int) -> Variant | Found:
-    """One kind of replica, or split pools where a large fleet is a tenth cheaper so or nothing else keeps the objectives."""
+    """One kind of replica, or split pools where a fleet is a tenth cheaper so or nothing else keeps the objectives; for small fleets only named."""
     together = _aggregated(prepared, weights, tier)
     if not may_split(prepared):
         return together
     if isinstance(together, Variant):
-        if together.options["aggregated"].counted.replicas.steady < LEAST_REPLICAS:
+        replicas = together.options["aggregated"].counted.replicas.steady
+        if replicas < 2:
             return together
         options, _ = best_split(prepared, weights, None, together.usd_per_hour * (1 - LEAST_SAVING))
+        if replicas < LEAST_REPLICAS:
+            return replace(together, apart=options)
         whole = together.options["aggregated"].choice
         return together if options is None else Variant(options, (whole, *together.others), together.dropped, tier)
     options, _ = best_split(prepared, weights, None, math.inf)
     return together if options is None else Variant(options, (), together.dropped, tier)
+
+
+def _left_apart(variant: Variant) -> tuple[Rejected, ...]:
+    """The split pools that a small fleet is not turned to by itself, with what they would save and how to ask for them."""
+    if variant.apart is None:
+        return ()
+    usd = sum(o.usd_per_hour for o in variant.apart.values())
+    steady = {role: o.counted.replicas.steady for role, o in variant.apart.items()}
+    shown = " and ".join(f"{role} {o.choice}" for role, o in variant.apart.items())
+    reason = (
+        f"price: ${usd:,.2f} an hour, ${(variant.usd_per_hour - usd) * HOURS_PER_MONTH:,.0f} a month less, but a fleet below {LEAST_REPLICAS} replicas is not split "
+        f"by itself: two kinds of pools and a router are more to run; to have it set topology: {{prefill: {steady['prefill']}, decode: {steady['decode']}}}"
+    )
+    return (Rejected(candidate=shown, reason=reason),)
 
 
 def plan_model(prepared: Prepared, variant: Variant, problems: list[Problem], warnings: list[str]) -> ModelPlan:
@@ -144,7 +163,7 @@ def plan_model(prepared: Prepared, variant: Variant, problems: list[Problem], wa
         gated=model.gated, hf_token_secret=None if token is None else SecretRef(name=token.name, key=token.key), extra_args=prepared.settings.extra_args,
         slo_ttft_p95_ms=None if demand.ttft_p95_s is None else round(demand.ttft_p95_s * 1e3, 3),
         slo_tpot_p95_ms=None if demand.tpot_p95_s is None else round(demand.tpot_p95_s * 1e3, 3), load=main.load,
-        pools={role: pool.plan for role, pool in pools.items()}, why=tuple(dict.fromkeys(lines)), rejected=rejected(first, variant.others, variant.dropped, variant.over_budget),
+        pools={role: pool.plan for role, pool in pools.items()}, why=tuple(dict.fromkeys(lines)), rejected=(*_left_apart(variant), *rejected(first, variant.others, variant.dropped, variant.over_budget)),
         disaggregation=spec.topology.runtime if isinstance(spec.topology, Disaggregation) else "vllm-router" if len(pools) > 1 else None,
         quantize=quantize, routing=spec.routing if len(pools) == 1 else "any",
     )  # fmt: skip

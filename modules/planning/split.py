@@ -19,8 +19,9 @@ from inferform.spec import Disaggregation
 ROLES: tuple[Literal["prefill", "decode"], ...] = ("prefill", "decode")
 # Engines whose split pools can be rendered.
 _ENGINES = frozenset({"vllm"})
-# Two kinds of pools and a router are more to run, so a plan turns to them by itself only for a fleet of this size and a saving of this share.
-LEAST_REPLICAS, LEAST_SAVING = 8, 0.1
+# Two kinds of pools and a router are more to run, so a plan turns to them by itself only for a fleet of this size and a saving of this share;
+# of a smaller fleet it says what they would save.
+LEAST_REPLICAS, LEAST_SAVING = 4, 0.1
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import pytest
 from inferform.errors import InputError
+from inferform.plan_cost import HOURS_PER_MONTH
 from inferform.planning.candidates import find
 from inferform.planning.hand_over import hand_over
 from inferform.planning.prepare import Prepared, prepare
@@ -95,6 +97,34 @@ def test_small_fleets_and_fast_ones_stay_together() -> None:
     """Few replicas are never split, nor is what may go to zero."""
     assert "aggregated" == plan({"m": long_prompts(workload={**WORK, "peak_rps": 1})}).models["m"].topology
     assert "aggregated" == plan({"m": long_prompts()}, scaling={"min": 0}).models["m"].topology
+
+
+def test_what_a_split_would_save_a_small_fleet_is_named() -> None:
+    """Three replicas stay together; the pools that cost a tenth less are named, and asking for their ratio gives that price."""
+    work = {**WORK, "peak_rps": 4}
+    together = plan({"m": long_prompts(workload=work)})
+    chosen = together.models["m"]
+    assert ("aggregated", 3) == (chosen.topology, chosen.pools["aggregated"].replicas.steady)
+    told = next(row for row in chosen.rejected if row.candidate.startswith("prefill "))
+    p, d = (int(n) for n in re.findall(r"(?:prefill|decode): (\d+)", told.reason))
+    asked = plan({"m": long_prompts(workload=work, topology={"prefill": p, "decode": d})})
+    assert "disaggregated" == asked.models["m"].topology
+    saved = (together.cost.usd_per_hour - asked.cost.usd_per_hour) * HOURS_PER_MONTH
+    assert f"${saved:,.0f} a month less" in told.reason
+
+
+def test_a_looser_pace_is_not_dearer() -> None:
+    """Seven replicas together would cost 15 % more than two pools, which a pace of 20 ms turns to anyway."""
+    work = {"peak_rps": 5, "input_tokens": {"mean": 16000, "p95": 16000}, "output_tokens": {"mean": 800, "p95": 1600}, "shared_prefix_tokens": 3200}
+    cards = {"instance_types": ["g7e.12xlarge", "g7e.48xlarge", "p4d.24xlarge"]}
+    quick, slower = (
+        plan(
+            {"m": model("Qwen/Qwen2.5-7B", max_model_len=35840, workload=work, slo={"ttft_p95": "500ms", "tpot_p95": tpot}, hardware=cards)},
+            cloud={"provider": "aws", "region": "eu-central-1"},
+        ).cost.usd_per_hour
+        for tpot in ("20ms", "25ms")
+    )
+    assert slower <= quick + 1e-6
 
 
 def test_an_asked_ratio_is_kept_and_priced_together() -> None:
