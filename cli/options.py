@@ -53,9 +53,9 @@ def with_version(asked: dict[str, Any]) -> dict[str, Any]:
 def as_options(**names: str) -> Iterator[None]:
     """Names the fields of InputErrors raised inside as options: `gpu_memory_bytes` becomes --gpu-memory-bytes.
 
-    `names` are fields that are called otherwise on the command line.
+    `names` are fields that are called otherwise on the command line. A problem of a file keeps the name that the file has for it.
     """
     try:
         yield
     except InputError as err:
-        raise InputError(replace(p, field=f"--{names.get(p.field, p.field).replace('_', '-')}" if p.field else "") for p in err.problems) from err
+        raise InputError(p if p.file or not p.field else replace(p, field=f"--{names.get(p.field, p.field).replace('_', '-')}") for p in err.problems) from err

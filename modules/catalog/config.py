@@ -18,11 +18,16 @@ class Config:
         self.file = file
         self.prefix = prefix
         self.problems = problems if problems is not None else []
+        self._looked_at: set[str] = set()
 
-    def problem(self, key: str, message: str, value: Any = None, legal: tuple[str, ...] = ()) -> None:
+    def unread(self) -> tuple[str, ...]:
+        """The keys with a value that nobody has looked at yet, in order of the file."""
+        return tuple(key for key, value in self.values.items() if value is not None and key not in self._looked_at)
+
+    def problem(self, key: str, message: str, value: Any = None, legal: tuple[str, ...] = (), fix: str = "") -> None:
         """Record one problem of a key."""
         shown = None if value is None else repr(value)[:60]
-        self.problems.append(Problem(message, field=self.prefix + key, file=self.file, value=shown, legal=legal))
+        self.problems.append(Problem(message, field=self.prefix + key, file=self.file, value=shown, legal=legal, fix=fix))
 
     def raise_problems(self) -> None:
         """Raises: InputError with all that was recorded, if anything was."""
@@ -31,7 +36,11 @@ class Config:
 
     def has(self, key: str) -> bool:
         """Whether the key is there with a value other than null."""
-        return self.values.get(key) is not None
+        return self._value(key) is not None
+
+    def _value(self, key: str) -> Any:
+        self._looked_at.add(key)
+        return self.values.get(key)
 
     def first(self, *keys: str) -> str | None:
         """The first of the keys that has a value."""
@@ -40,6 +49,8 @@ class Config:
     def whole(self, *keys: str, default: int | None = None, low: int = 1, high: int = LARGEST) -> int:
         """A whole number under the first of several spellings; without a default the key must be there."""
         key = self.first(*keys)
+        # The other spellings say the same thing.
+        self._looked_at.update(keys)
         if key is None:
             if default is None:
                 self.problem(keys[0], "is missing; wants a whole number", legal=keys[1:])
@@ -53,7 +64,7 @@ class Config:
 
     def fraction(self, key: str, *, default: float, low: float, high: float) -> float:
         """A number within bounds."""
-        value = self.values.get(key)
+        value = self._value(key)
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
@@ -63,7 +74,7 @@ class Config:
 
     def flag(self, key: str, *, default: bool) -> bool:
         """A true or false."""
-        value = self.values.get(key)
+        value = self._value(key)
         if value is None:
             return default
         if not isinstance(value, bool):
@@ -84,7 +95,7 @@ class Config:
 
     def texts(self, key: str, *, longest: int = 2_000_000) -> tuple[str, ...]:
         """A list of strings; empty when the key is not there."""
-        value = self.values.get(key)
+        value = self._value(key)
         if value is None:
             return ()
         if not isinstance(value, list) or len(value) > longest or not all(isinstance(item, str) for item in value):
@@ -94,7 +105,7 @@ class Config:
 
     def wholes(self, key: str, *, low: int = 0, high: int = LARGEST) -> tuple[int, ...] | None:
         """A list of whole numbers; None when the key is not there or holds something else than a list."""
-        value = self.values.get(key)
+        value = self._value(key)
         if not isinstance(value, list):
             return None
         if len(value) > 100_000 or not all(isinstance(item, int) and not isinstance(item, bool) and low <= item <= high for item in value):
@@ -115,7 +126,7 @@ class Config:
 
     def objects(self, key: str, *, longest: int = 10_000) -> tuple[Config, ...]:
         """A list of objects; empty when the key is not there."""
-        value = self.values.get(key)
+        value = self._value(key)
         if value is None:
             return ()
         if not isinstance(value, list) or len(value) > longest or not all(isinstance(item, Mapping) for item in value):

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from inferform.catalog.config import Config
 from inferform.catalog.encoder import encoder_tensors, vision_tensors
-from inferform.catalog.layers import ENCODERS, Layer, expert_count, read_layers
+from inferform.catalog.layers import ENCODERS, Layer, expert_count, read_layers, refuse_unread
 from inferform.catalog.quantization import read_quantization
-from inferform.catalog.rope import rope_table_bytes
-from inferform.catalog.tensors import expert_intermediate, mamba_sizes, read_shapes, read_tensors, shared_intermediate, top_k
+from inferform.catalog.rope import longest_context, rope_table_bytes
+from inferform.catalog.tensors import expert_intermediate, mamba1_sizes, mamba_sizes, read_shapes, read_tensors, shared_intermediate, top_k
 from inferform.catalog.types import AttentionGroup, Mla, Model, Moe, Tensor
 
 # Keys of the text model in configs that wrap it, outermost first.
@@ -47,6 +47,7 @@ def model_from_config(
     moe, mla = _moe(text, layers), _mla(text)
     groups = attention_groups(text, layers)
     rope = rope_table_bytes(text)
+    refuse_unread(text, layers)
     total = sum(t.params for t in tensors)
     if total > _MOST_PARAMS:
         outer.problem(
@@ -67,7 +68,7 @@ def model_from_config(
         intermediate=max((layer.intermediate for layer in layers), default=0),
         vocab=shapes.vocab,
         tie_embeddings=tied,
-        max_position=_max_position(text),
+        max_position=longest_context(text),
         dtype=_dtype(outer, text),
         attention=groups,
         moe=moe,
@@ -113,10 +114,6 @@ def _dtype(outer: Config, text: Config) -> str:
     if name not in {"bfloat16", "float16", "float32"}:
         outer.problem("torch_dtype", "is not a type that weights are served in", name, legal=("bfloat16", "float16", "float32"))
     return name
-
-
-def _max_position(text: Config) -> int:
-    return text.whole("max_position_embeddings", "n_positions", "max_sequence_length", "max_seq_len", "seq_length", default=2048)
 
 
 def _moe(config: Config, layers: tuple[Layer, ...]) -> Moe | None:
@@ -165,8 +162,8 @@ def _group(config: Config, layer: Layer) -> AttentionGroup:
         # The sparse indexer keeps one 8-bit key with a 4-byte scale.
         index_bytes = config.whole("index_head_dim", default=128) + 4 if layer.indexer else 0
         return AttentionGroup("mla", 1, kv_heads=1, latent_dim=config.whole("kv_lora_rank") + rope, index_bytes=index_bytes)
-    if layer.attention in {"linear", "kda", "mamba"}:
-        return AttentionGroup("mamba" if layer.attention == "mamba" else "linear", 1, state_bytes=_state_bytes(config, layer))
+    if layer.attention in {"linear", "kda", "mamba", "mamba1"}:
+        return AttentionGroup("mamba" if layer.attention in {"mamba", "mamba1"} else "linear", 1, state_bytes=_state_bytes(config, layer))
     if layer.attention in {"none", "linear_replacement"}:
         return AttentionGroup("none", 1)
     if config.has("compress_ratios"):
@@ -182,6 +179,9 @@ def _group(config: Config, layer: Layer) -> AttentionGroup:
 def _state_bytes(config: Config, layer: Layer) -> int:
     """Bytes of recurrent and convolution state of one sequence in one layer."""
     precise = 4 if config.text("mamba_ssm_dtype", "mamba_ssm_cache_dtype") == "float32" else 2
+    if layer.attention == "mamba1":
+        inner, _, state = mamba1_sizes(config)
+        return inner * (config.whole("mamba_d_conv", default=4, high=1_000) - 1) * 2 + inner * state * precise
     if layer.attention == "mamba":
         inner, heads, dim, groups, state = mamba_sizes(config)
         kernel = config.whole("conv_kernel", "mamba_d_conv", default=4, high=1_000)
@@ -207,7 +207,7 @@ def _encoder(outer: Config, text: Config, *, id: str, source: str, family: str) 
     layers = text.whole("num_hidden_layers", high=2_000)
     hidden, heads = text.whole("hidden_size"), text.whole("num_attention_heads", high=100_000)
     tensors = encoder_tensors(text)
-    dtype, positions, width, vocab = _dtype(outer, text), _max_position(text), text.whole("intermediate_size"), text.whole("vocab_size")
+    dtype, positions, width, vocab = _dtype(outer, text), longest_context(text), text.whole("intermediate_size"), text.whole("vocab_size")
     outer.raise_problems()
     total = sum(t.params for t in tensors)
     # RoBERTa numbers its positions from 2.

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from inferform.catalog.config import Config
 
-AttentionKind = Literal["full", "sliding", "chunked", "mla", "linear", "kda", "mamba", "linear_replacement", "none"]
+AttentionKind = Literal["full", "sliding", "chunked", "mla", "linear", "kda", "mamba", "mamba1", "linear_replacement", "none"]
 MlpKind = Literal["dense", "moe", "dense+moe", "linear_replacement", "none"]
 MOST_LAYERS = 2_000
+# Keys of hybrids, and those of them that change no size where the state layers themselves are read.
+_OTHER_LAYERS = re.compile(r"mamba_\w+|ssm_\w+|\w+_layer_period|attn_layer_indices|lru_width")
+_NO_SIZE = {
+    "mamba_act",
+    "mamba_chunk_size",
+    "mamba_conv_bias",
+    "mamba_dt_limit",
+    "mamba_dt_max",
+    "mamba_dt_min",
+    "mamba_expand",
+    "mamba_hidden_act",
+    "mamba_inner_layernorms",
+    "mamba_norm_before_gate",
+    "mamba_proj_bias",
+    "mamba_rms_norm",
+    "mamba_ssm_cache_dtype",
+    "mamba_ssm_dtype",
+}
 ENCODERS = {"bert", "xlm-roberta", "roberta", "nomic_bert", "modernbert", "distilbert", "electra", "camembert", "gte", "new"}
 _LAYER_TYPES: dict[str, AttentionKind] = {
     "full_attention": "full",
@@ -58,6 +77,18 @@ def read_layers(config: Config) -> tuple[Layer, ...]:
         replace(layer, mlp=mlp, intermediate=dense if "dense" in mlp else 0, reads_other_cache=i >= count - shared)
         for i, (layer, mlp) in enumerate(zip(attentions, mlps, strict=True))
     )
+
+
+def refuse_unread(config: Config, layers: tuple[Layer, ...]) -> None:
+    """A problem naming the keys that speak of layers of another kind and that no reader has looked at: such a model is no plain transformer."""
+    has_state = any(layer.attention in {"mamba", "mamba1"} for layer in layers)
+    keys = [key for key in config.unread() if _OTHER_LAYERS.fullmatch(key) and not (has_state and key in _NO_SIZE)]
+    if keys:
+        others = f", nor are {', '.join(keys[1:])[:300]}" if len(keys) > 1 else ""
+        config.problem(
+            keys[0], f"is not understood{others}: the model has layers that are no plain attention, and reading past them would give wrong sizes", config.values[keys[0]],
+            fix="choose a model whose layers are known; take the keys out only if every layer is plain attention",
+        )  # fmt: skip
 
 
 def _layer_count(config: Config) -> int:
@@ -111,6 +142,11 @@ def _attention_kinds(config: Config, count: int) -> list[AttentionKind]:
         return [main if i + 1 in layers else "kda" for i in range(count)]
     if config.has("layer_types"):
         return _listed(config, count)
+    attending = _periodic(config, "attn_layer", count)
+    if attending is not None:
+        # The first generation of Mamba projects its step sizes through a low rank, the second has none.
+        state: AttentionKind = "mamba1" if config.has("mamba_dt_rank") else "mamba"
+        return [main if attends else state for attends in attending]
     if config.has("full_attention_interval"):
         every = config.whole("full_attention_interval")
         return [main if (i + 1) % every == 0 else "linear" for i in range(count)]
@@ -128,6 +164,15 @@ def _attention_kinds(config: Config, count: int) -> list[AttentionKind]:
     if every:
         return ["full" if (i + 1) % every == 0 else "sliding" for i in range(count)]
     return ["sliding"] * count
+
+
+def _periodic(config: Config, what: str, count: int) -> tuple[bool, ...] | None:
+    """Jamba's spelling: the layers that are `<what>_offset` after a whole number of `<what>_period`; None where it is not used."""
+    if not config.has(f"{what}_period"):
+        return None
+    period = config.whole(f"{what}_period", high=MOST_LAYERS)
+    offset = config.whole(f"{what}_offset", default=0, low=0, high=MOST_LAYERS)
+    return tuple(i % period == offset for i in range(count))
 
 
 def _listed(config: Config, count: int) -> list[AttentionKind]:
@@ -209,8 +254,11 @@ def expert_count(config: Config) -> int:
 
 
 def _mlp_kinds(config: Config, count: int) -> list[MlpKind]:
+    routed = _periodic(config, "expert_layer", count)
     if expert_count(config) < 2:
         return ["dense"] * count
+    if routed is not None:
+        return ["moe" if is_routed else "dense" for is_routed in routed]
     if config.flag("enable_moe_block", default=False):
         return ["dense+moe"] * count
     named = config.texts("mlp_layer_types")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from inferform.catalog.config import Config
 
 BYTES = 2
+_POSITIONS = ("max_position_embeddings", "n_positions", "max_sequence_length", "max_seq_len", "seq_length")
 _LEARNED = {"gpt2", "gpt_bigcode", "opt", "bloom", "mpt", "bert", "xlm-roberta", "nemotron_h"}
 
 
@@ -16,7 +17,7 @@ def rope_table_bytes(config: Config) -> int:
     """
     if config.text("model_type") in _LEARNED:
         return 0
-    positions = config.whole("max_position_embeddings", "n_positions", "max_sequence_length", "max_seq_len", "seq_length", default=2048)
+    positions = config.whole(*_POSITIONS, default=2048)
     scaling = config.part("rope_scaling", "rope_parameters")
     if scaling is None:
         return _table(config, None, positions) + (_table(config, None, positions) if config.has("rope_local_base_freq") else 0)
@@ -25,6 +26,28 @@ def rope_table_bytes(config: Config) -> int:
         return sum(_table(config, part, positions) for part in nested)
     local = _table(config, None, positions) if config.has("rope_local_base_freq") else 0
     return _table(config, scaling, positions) + local
+
+
+def longest_context(config: Config) -> int:
+    """Positions that the model can be served with, as vLLM derives the largest max_model_len.
+
+    The stated positions times the factor of linear and dynamic scaling; YaRN multiplies the original positions; longrope, su and llama3
+    state the scaled positions already, as the Gemma 3 family does. A stated model_max_length comes before the positions.
+    Source: `_get_and_verify_max_len` in vllm/config/model.py, read 2026-12-01.
+    """
+    positions = config.whole("model_max_length", *_POSITIONS, default=2048)
+    scaling = config.part("rope_scaling", "rope_parameters")
+    if scaling is None or "gemma3" in config.text("model_type"):
+        return positions
+    nested = [part for key in scaling.values if key.endswith("attention") and (part := scaling.part(key)) is not None]
+    factor = 1.0
+    for part in nested or [scaling]:
+        kind = part.text("rope_type", "type", default="default")
+        if kind not in {"su", "longrope", "llama3"}:
+            factor = part.fraction("factor", default=factor, low=0.0, high=1e6)
+            if kind == "yarn":
+                positions = part.whole("original_max_position_embeddings", default=positions)
+    return max(1, int(positions * factor))
 
 
 def _table(config: Config, scaling: Config | None, positions: int) -> int:

@@ -52,6 +52,7 @@ _NAMES = {
     "minimax_m2": Names(mlp="block_sparse_moe", experts="block_sparse_moe.experts", router="block_sparse_moe.gate"),
     "llama4_text": Names(mlp="feed_forward", experts="feed_forward.experts", shared="feed_forward.shared_expert", router="feed_forward.router"),
     "gpt_oss": Names(router="mlp.router"),
+    "jamba": Names(mlp="feed_forward", experts="feed_forward.experts", router="feed_forward.router"),
     "kimi_linear": Names(linear="self_attn", experts="block_sparse_moe.experts", shared="block_sparse_moe.shared_experts", router="block_sparse_moe.gate"),
     "qwen2_moe": _QWEN,
     "qwen3_next": _QWEN,
@@ -126,6 +127,8 @@ def _layer(config: Config, shapes: Shapes, layer: Layer) -> Iterator[Tensor]:
         yield from _kda(config, h, names.linear)
     elif layer.attention == "mamba":
         yield from _mamba(config, h, names.mamba)
+    elif layer.attention == "mamba1":
+        yield from _mamba1(config, h, names.mamba)
     elif layer.attention == "linear_replacement":
         yield Tensor(f"{names.attention}.linear_attn", "attention", h, h, "cols")
     if "dense" in layer.mlp:
@@ -246,8 +249,8 @@ def mamba_sizes(config: Config) -> tuple[int, int, int, int, int]:
     """(inner width, heads, head dimension, groups, state size) of a Mamba-2 block."""
     heads = config.whole("mamba_num_heads", "mamba_n_heads", high=100_000)
     dim = config.whole("mamba_head_dim", "mamba_d_head", high=100_000)
-    groups = config.whole("n_groups", "mamba_n_groups", default=1, high=100_000)
-    return heads * dim, heads, dim, groups, config.whole("ssm_state_size", "mamba_d_state", high=100_000)
+    groups = config.whole("n_groups", "mamba_n_groups", "mamba_num_groups", default=1, high=100_000)
+    return heads * dim, heads, dim, groups, config.whole("ssm_state_size", "mamba_d_state", "mamba_state_dim", high=100_000)
 
 
 def _mamba(config: Config, h: int, at: str) -> Iterator[Tensor]:
@@ -256,6 +259,26 @@ def _mamba(config: Config, h: int, at: str) -> Iterator[Tensor]:
     yield Tensor(f"{at}.in_proj", "mamba", inner + mixed + heads, h, "rows")
     yield Tensor(f"{at}.conv1d", "norm", mixed, config.whole("conv_kernel", "mamba_d_conv", default=4, high=1_000) + 1, "rows")
     yield Tensor(f"{at}.norm", "norm", inner + 3 * heads, 1, "rows")
+    yield Tensor(f"{at}.out_proj", "mamba", h, inner, "cols")
+
+
+def mamba1_sizes(config: Config) -> tuple[int, int, int]:
+    """(inner width, rank of the step sizes, state size) of a Mamba block of the first generation."""
+    hidden = config.whole("hidden_size", "n_embd", "d_model")
+    auto = config.values.get("mamba_dt_rank") == "auto"
+    rank = -(-hidden // 16) if auto else config.whole("mamba_dt_rank")
+    return config.whole("mamba_expand", default=2, high=1_000) * hidden, rank, config.whole("mamba_d_state", high=100_000)
+
+
+def _mamba1(config: Config, h: int, at: str) -> Iterator[Tensor]:
+    inner, rank, state = mamba1_sizes(config)
+    yield Tensor(f"{at}.in_proj", "mamba", 2 * inner, h, "rows")
+    yield Tensor(f"{at}.conv1d", "norm", inner, config.whole("mamba_d_conv", default=4, high=1_000) + 1, "rows")
+    yield Tensor(f"{at}.x_proj", "mamba", rank + 2 * state, inner, "cols")
+    yield Tensor(f"{at}.dt_proj", "mamba", inner, rank + 1, "rows")
+    # The decay of each state and the skip connection, then the norms of step size, input and output.
+    yield Tensor(f"{at}.A", "norm", inner, state + 1, "rows")
+    yield Tensor(f"{at}.norms", "norm", 1, rank + 2 * state, "replicated")
     yield Tensor(f"{at}.out_proj", "mamba", h, inner, "cols")
 
 

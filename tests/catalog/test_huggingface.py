@@ -170,6 +170,78 @@ def test_patterns_from_a_file_cannot_run_away() -> None:
     assert _read(config).quantization is not None
 
 
+JAMBA = {
+    "model_type": "jamba", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+    "num_experts": 16, "num_experts_per_tok": 2, "expert_layer_period": 2, "expert_layer_offset": 1, "attn_layer_period": 8, "attn_layer_offset": 4,
+    "mamba_d_state": 16, "mamba_d_conv": 4, "mamba_expand": 2, "mamba_dt_rank": 256, "mamba_conv_bias": True, "mamba_proj_bias": False, "vocab_size": 65536,
+    "max_position_embeddings": 262144, "tie_word_embeddings": False,
+}  # fmt: skip
+
+
+def test_periods_place_attention_and_experts() -> None:
+    """Jamba: every eighth layer attends, from the fifth on, every second one has experts; 52 B weights, 12 B of them used by a token."""
+    model = _read(JAMBA)
+    assert [("mamba", 28), ("full", 4)] == [(group.kind, group.layers) for group in model.attention]
+    assert (4, 12, 20, 28) == model.attention[1].indexes
+    assert model.moe and (16, 16) == (model.moe.moe_layers, model.moe.dense_layers)
+    assert (52, 12) == (round(model.total_params / 1e9), round(model.active_params / 1e9))
+    # One sequence in one layer: 8,192 channels x (3 recent inputs + 16 states) x 2 bytes.
+    assert 8192 * 19 * 2 == model.attention[0].state_bytes
+
+
+@pytest.mark.parametrize(
+    ("keys", "named"),
+    [
+        ({"mamba_d_ssm": 3072, "mamba_d_state": 256}, "mamba_d_ssm"),
+        ({"ssm_cfg": {"layer": "Mamba2"}}, "ssm_cfg"),
+        ({"cross_layer_period": 4}, "cross_layer_period"),
+        ({"attn_layer_indices": [9, 18]}, "attn_layer_indices"),
+        ({"mamba_expand": 2}, "mamba_expand"),
+    ],
+)
+def test_layers_that_are_not_understood_are_refused(keys: dict[str, Any], named: str) -> None:
+    """A hybrid in a spelling that nobody here reads is never taken for a plain transformer: its keys are named."""
+    with pytest.raises(InputError) as err:
+        _read({**_llama(), **keys})
+    (problem,) = err.value.problems
+    assert named == problem.field
+    assert "no plain attention" in problem.message and problem.fix
+    assert all(key in str(err.value) for key in keys)
+
+
+def test_keys_without_a_value_refuse_nothing() -> None:
+    """Null says that a model has no such layers."""
+    assert _read({**_llama(), "mamba_ssm_dtype": None}).layers == 4
+
+
+@pytest.mark.parametrize(
+    ("scaling", "positions"),
+    [
+        ({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}, 131072),
+        ({"type": "yarn", "factor": 4.0}, 163840),
+        ({"rope_type": "linear", "factor": 2.0}, 81920),
+        ({"rope_type": "dynamic", "factor": 2.0}, 81920),
+        ({"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192}, 40960),
+        ({"rope_type": "longrope", "factor": 32.0, "original_max_position_embeddings": 4096}, 40960),
+        ({"type": "su", "factor": 32.0}, 40960),
+        ({"rope_type": "default"}, 40960),
+        (None, 40960),
+    ],
+)
+def test_the_longest_context_is_the_one_that_the_engine_derives(scaling: dict[str, Any] | None, positions: int) -> None:
+    """YaRN multiplies the original positions, linear and dynamic scaling the stated ones; the others state what is scaled already."""
+    config = {**_llama(), "max_position_embeddings": 40960}
+    assert positions == _read({**config, "rope_scaling": scaling}).max_position
+    assert positions == _read({**config, "rope_parameters": scaling and {"full_attention": scaling}}).max_position
+
+
+def test_scaled_positions_of_gemma_3_are_not_scaled_again() -> None:
+    """Gemma 3 states 131,072 positions beside a factor of 8; model_max_length comes before the positions."""
+    gemma = {**_llama(), "model_type": "gemma3_text", "max_position_embeddings": 131072, "rope_scaling": {"rope_type": "linear", "factor": 8.0}}
+    assert 131072 == _read({**gemma, "sliding_window": 512}).max_position
+    assert 131072 == _read({**_llama(), "max_position_embeddings": 8192, "model_max_length": 131072}).max_position
+
+
 def _llama() -> dict[str, Any]:
     return {
         "model_type": "llama", "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 4,

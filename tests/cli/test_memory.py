@@ -146,3 +146,20 @@ def test_batch_streams_from_standard_input() -> None:
 def test_a_batch_file_that_is_not_there_is_an_input_error(tmp_path: Path, inferform: Run) -> None:
     """A missing file ends with 2."""
     assert 2 == inferform("memory", "--batch", tmp_path / "none.jsonl").code
+
+
+def test_a_model_that_is_not_understood_is_refused_by_its_own_keys(inferform: Run, tmp_path: Path) -> None:
+    """Falcon-H1 has state layers beside its attention: exit 2, the key as the file spells it, and nothing sized."""
+    config = tmp_path / "config.json"
+    config.write_text(
+        json.dumps(
+            {
+                "model_type": "falcon_h1", "hidden_size": 3072, "intermediate_size": 12288, "num_hidden_layers": 44, "num_attention_heads": 12,
+                "num_key_value_heads": 2, "head_dim": 128, "mamba_d_ssm": 3072, "mamba_d_state": 256, "vocab_size": 130048,
+            }
+        )
+    )  # fmt: skip
+    ran = inferform("memory", "--model", config, "--gpu", "H100", "--format", "json")
+    assert (2, "") == (ran.code, ran.out)
+    assert [("mamba_d_ssm", str(config))] == [(p["field"], p["file"]) for p in ran.error["problems"]]
+    assert "mamba_d_state" in ran.error["problems"][0]["message"]

@@ -36,6 +36,17 @@ def test_fc01_explicit_degrees_must_divide_the_heads(tmp_path: Path) -> None:
     assert "legal: 1, 2, 4, 8" in text
 
 
+def test_yarn_lengthens_what_the_model_was_made_for(tmp_path: Path) -> None:
+    """32,768 original positions times 4 are 131,072, though the config states 40,960: that much is planned, and one token more is refused."""
+    scaled = config(
+        tmp_path, num_key_value_heads=8, max_position_embeddings=40960,
+        rope_scaling={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768},
+    )  # fmt: skip
+    (pool,) = plan({"m": model(scaled, max_model_len=131072)}).models["m"].pools.values()
+    assert 131072 == pool.max_model_len
+    assert "is longer than the 131072 tokens" in refused({"m": model(scaled, max_model_len=131073)})
+
+
 @pytest.mark.parametrize(("heads", "legal"), [(40, {1, 2, 4, 8}), (28, {1, 2, 4})])
 def test_fc01_the_planner_only_picks_dividing_degrees(tmp_path: Path, heads: int, legal: set[int]) -> None:
     """Whatever type is allowed, the chosen degree divides the heads."""
