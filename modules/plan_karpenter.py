@@ -13,4 +13,5 @@ class KarpenterPlan(Part):
     namespace: str
     service_account: str
     queue: str = Field(description="Name of the SQS queue that tells of interruptions.")
+    memory_overhead: float = Field(description="Share of a type's memory that its nodes do not have; pods are sized with the same.")
     instance_profile: str = Field(description="Instance profile of the nodes that it starts.")

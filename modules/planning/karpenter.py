@@ -14,6 +14,7 @@ from inferform.catalog.types import Instance
 from inferform.errors import Problem
 from inferform.plan_karpenter import KarpenterPlan
 from inferform.plan_nodes import NodeClaims, PurchasePart
+from inferform.planning.pod import KERNEL_SHARE, MIB, reserved_bytes, reserved_cpu_millis
 from inferform.spec_nodes import Capacity, NodePool
 
 VERSION = "1.14.1"
@@ -29,7 +30,12 @@ def karpenter_plan(prefix: str, kinds: Iterable[str]) -> KarpenterPlan | None:
     if "karpenter" not in set(kinds):
         return None
     return KarpenterPlan(
-        version=VERSION, namespace="kube-system", service_account="karpenter", queue=f"{prefix}-karpenter", instance_profile=f"{prefix}-karpenter-node"
+        version=VERSION,
+        namespace="kube-system",
+        service_account="karpenter",
+        queue=f"{prefix}-karpenter",
+        memory_overhead=KERNEL_SHARE,
+        instance_profile=f"{prefix}-karpenter-node",
     )
 
 
@@ -64,6 +70,11 @@ def karpenter_problems(field: str, spec: NodePool, capacity: Capacity, purchase:
             f"no release of {spec.os} is known here, and Karpenter would replace nodes at each new one", f"{field}.ami_release",
             fix="name the release to run, such as v1.57.0",
         )  # fmt: skip
+
+
+def kube_reserved(instance: Instance, max_pods: int) -> dict[str, str]:
+    """What the kubelet keeps, as pods are sized: Karpenter's own guess counts all addresses of the type and would find no room for them."""
+    return {"cpu": f"{reserved_cpu_millis(instance.vcpus)}m", "memory": f"{reserved_bytes(max_pods) // MIB}Mi", "ephemeral-storage": "1Gi"}
 
 
 def claims(instance: Instance, purchase: tuple[PurchasePart, ...], zones: tuple[str, ...]) -> tuple[NodeClaims, ...]:

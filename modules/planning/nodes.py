@@ -12,7 +12,7 @@ from inferform.errors import Problem
 from inferform.plan_isolation import SharingPlan
 from inferform.plan_nodes import Count, EfaPlan, NodesPlan, PurchasePart
 from inferform.planning.closeness import plan_closeness
-from inferform.planning.karpenter import claims, karpenter_problems, release
+from inferform.planning.karpenter import claims, karpenter_problems, kube_reserved, release
 from inferform.planning.sharing import node_problems
 from inferform.planning.warm_pool import warm_pool, warm_pool_problems
 from inferform.spec_nodes import Capacity, NodePool
@@ -143,6 +143,7 @@ def plan_nodes(
         placement_group_name=spec.placement_group if placement else None,
         ami_release=release(spec) if kind == "karpenter" else _release(field, spec, kind, problems), updates=_updates(field, spec, kind, problems),
         warm_pool=warm_pool(buying.capacity) if kind == "self_managed" else None,
+        kube_reserved=kube_reserved(instance, pods) if kind == "karpenter" else {},
         claims=claims(instance, purchase, chosen) if kind == "karpenter" else (),
     )  # fmt: skip
 

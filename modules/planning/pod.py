@@ -17,7 +17,7 @@ _AGENT_CPU_MILLIS = 400
 _AGENT_BYTES = GIB
 _EVICTION_BYTES = 100 * MIB
 # The kernel keeps part of what the instance type is sold with.
-_KERNEL_SHARE = 0.03
+KERNEL_SHARE = 0.03
 # NCCL and the engine's worker processes meet in /dev/shm.
 _SHM_ONE_GPU, _SHM_PER_GPU, _SHM_MOST = 2 * GIB, 4 * GIB, 32 * GIB
 CACHE_FACTOR = 1.2
@@ -35,6 +35,11 @@ def reserved_cpu_millis(vcpus: int) -> int:
     return round(total)
 
 
+def reserved_bytes(max_pods: int) -> int:
+    """Memory that the kubelet keeps on EKS: 255 MiB, and 11 MiB for each pod that may run."""
+    return 255 * MIB + 11 * MIB * max_pods
+
+
 def plan_pod(
     field: str, spec: ModelSpec, instance: Instance, *, gpus: int, pods_per_replica: int, pods_per_node: int, max_pods: int, load: LoadPlan,
     ephemeral_bytes: int, problems: list[Problem],
@@ -43,8 +48,8 @@ def plan_pod(
     world = gpus * pods_per_replica
     shm = spec.shm if spec.shm is not None else _SHM_ONE_GPU if world <= 1 else min(_SHM_MOST, _SHM_PER_GPU * gpus)
     cpu = (instance.vcpus * 1000 - reserved_cpu_millis(instance.vcpus) - _AGENT_CPU_MILLIS) // pods_per_node // 10 * 10
-    kept = 255 * MIB + 11 * MIB * max_pods + _EVICTION_BYTES + _AGENT_BYTES
-    memory = int((instance.memory_bytes * (1 - _KERNEL_SHARE) - kept) / pods_per_node) // MIB * MIB
+    kept = reserved_bytes(max_pods) + _EVICTION_BYTES + _AGENT_BYTES
+    memory = int((instance.memory_bytes * (1 - KERNEL_SHARE) - kept) / pods_per_node) // MIB * MIB
     if shm >= memory:
         problems.append(
             Problem(

@@ -51,6 +51,7 @@ def _karpenter(plan: DeploymentPlan) -> dict[str, str]:
         "cluster": plan.cluster_name(),
         "queue": karpenter.queue,
         "service_account": karpenter.service_account,
+        "memory_overhead": karpenter.memory_overhead,
         "node_selector": {labels.ROLE_LABEL: labels.SYSTEM_ROLE},
     }
     files = {"karpenter-values.yaml": fill("nodes/karpenter-values.yaml.j2", values)}
@@ -126,6 +127,7 @@ def _node_class(workload: Workload, instance_profile: str) -> dict[str, Any]:
         "local_disks": nodes.local_nvme_count > 0,
         "volumes": _volumes(nodes.os, nodes.root_volume_bytes),
         "max_pods": nodes.max_pods,
+        "kube_reserved": nodes.kube_reserved,
         "tags": {
             "Name": f"{prefix}-{workload.name}",
             "deployment": plan.name,

@@ -157,3 +157,25 @@ def test_pods_ask_karpenter_for_nothing_that_it_cannot_see() -> None:
         assert "0" == next(e["value"] for e in engine["env"] if e["name"] == "FI_EFA_USE_HUGE_PAGE")
     managed = p5(zones=["use1-az6"], kind="managed")
     assert all("hugepages-2Mi" in pod["containers"][0]["resources"]["limits"] for pod in pods(managed, "m-aggregated"))
+
+
+@pytest.mark.parametrize(
+    ("source", "instance"),
+    [
+        ("meta-llama/Meta-Llama-3.1-8B", "g6.2xlarge"), ("meta-llama/Meta-Llama-3.1-8B", "g5.xlarge"), (LARGE, "p5.48xlarge"), (LARGE, "p4d.24xlarge"),
+        (LARGE, "g6e.12xlarge"),
+    ],
+)  # fmt: skip
+def test_karpenter_finds_the_type_that_its_pods_fill(source: str, instance: str) -> None:
+    """Memory and CPU of a full node's pods, beside 1 GiB and 400 m of agents, are within what Karpenter reckons the type to have.
+
+    Its sum: memory less the overhead share, the kubelet's reservation and 100 MiB of eviction threshold.
+    """
+    slo = {"ttft_p95": "5s", "tpot_p95": "200ms"}
+    found = made(model(source, hardware={"instance_types": [instance]}, nodes={"kind": "karpenter"}, slo=slo))
+    pool = found.models["m"].pools["aggregated"]
+    kept = one(found, "EC2NodeClass")["spec"]["kubelet"]["kubeReserved"]
+    overhead = yaml.safe_load(render(found)["nodes/karpenter-values.yaml"])["settings"]["vmMemoryOverheadPercent"]
+    room = pool.infrastructure.memory_bytes / 2**20 * (1 - overhead) - int(kept["memory"].removesuffix("Mi")) - 100
+    assert pool.pod.memory_bytes * pool.replicas_per_node / 2**20 + 1024 <= room
+    assert pool.pod.cpu_millis * pool.replicas_per_node + 400 <= pool.infrastructure.vcpus * 1000 - int(kept["cpu"].removesuffix("m"))
