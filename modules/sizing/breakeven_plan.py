@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from inferform.errors import InputError, Nearest, Problem
 from inferform.plan import DeploymentPlan, ModelPlan, PoolPlan
+from inferform.quantities import GIB
 from inferform.sizing.breakeven import Traffic
 from inferform.sizing.breakeven_fleet import Fleet, FleetPart
 from inferform.sizing.breakeven_request import Planned
@@ -88,7 +89,7 @@ def _parts(plan: DeploymentPlan, name: str, tokens: float) -> tuple[FleetPart, .
     """What each pool buys at a time: the nodes of one replica, or one node with its replicas. Nothing where a pool carries nothing or has no price."""
     found = []
     for role, pool in plan.models[name].pools.items():
-        usd = _node_usd_per_hour(pool, plan.cost.by_pool.get(f"{name}/{role}", 0.0)) * pool.nodes_per_replica
+        usd = (_node_usd_per_hour(pool) + _disk_usd_per_hour(plan, pool)) * pool.nodes_per_replica
         carried = pool.requests_per_s * pool.replicas_per_node * tokens
         if usd <= 0 or carried <= 0:
             return ()
@@ -105,14 +106,17 @@ def _parts(plan: DeploymentPlan, name: str, tokens: float) -> tuple[FleetPart, .
     return tuple(found)
 
 
-def _node_usd_per_hour(pool: PoolPlan, steady_usd_per_hour: float) -> float:
-    """Price of one further node with its disk: as the nodes between steady and most are bought, or the dearest way where there are none."""
-    steady, listed = pool.nodes.steady, sum(part.nodes.steady * part.usd_per_hour for part in pool.purchase)
-    disk = (steady_usd_per_hour - listed) / steady if steady else 0.0
+def _node_usd_per_hour(pool: PoolPlan) -> float:
+    """Price of one further node: as the nodes between steady and most are bought, or the dearest way where there are none."""
     dearest = max((part.usd_per_hour for part in pool.purchase), default=0.0)
     more = [(part.nodes.max - part.nodes.steady, part.usd_per_hour) for part in pool.purchase if part.nodes.max > part.nodes.steady]
-    further = sum(nodes * usd for nodes, usd in more) / sum(nodes for nodes, _ in more) if more else dearest
-    return max(0.0, disk) + further
+    return sum(nodes * usd for nodes, usd in more) / sum(nodes for nodes, _ in more) if more else dearest
+
+
+def _disk_usd_per_hour(plan: DeploymentPlan, pool: PoolPlan) -> float:
+    """Price of one node's root volume, at what the plan pays for those of the system nodes."""
+    per_gib_month = next((part.usd_per_unit for part in plan.cost.platform if part.name == "system-disks"), 0.0)
+    return pool.infrastructure.root_volume_bytes / GIB * per_gib_month / plan.cost.hours_per_month
 
 
 def _bill_share(plan: DeploymentPlan, name: str) -> float:

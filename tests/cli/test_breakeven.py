@@ -99,3 +99,14 @@ def test_a_spec_brings_its_fleet_and_its_traffic(inferform: Run) -> None:
     assert pytest.approx(800 / 1050) == request["traffic"]["input_share"]
     assert any("the spec's peak of 4 requests a second" in said for said in ran.data["assumptions"])
     assert (True, 1) == (volume["carried"], volume["units"])
+
+
+def test_a_model_of_several_costs_what_cost_says(inferform: Run) -> None:
+    """The bill of one of several models, its platform share included, is that of `cost`, in JSON and in the text."""
+    spec = EXAMPLES / "mixed.yaml"
+    costs = inferform("cost", spec, "--format", "json").data["by_model"]
+    for name, cost in costs.items():
+        asked = ("breakeven", spec, "--model", name, "--usd-per-mtok", "0.2")
+        data = inferform(*asked, "--format", "json").data
+        assert pytest.approx(cost["usd_per_month"], abs=0.05) == data["fleet_usd_per_month"]
+        assert f"own fleet   ${data['fleet_usd_per_month']:,.0f} a month" in inferform(*asked).out

@@ -80,11 +80,13 @@ def test_the_mean_of_the_month_counts_where_the_spec_states_it() -> None:
 
 
 def test_the_platform_is_paid_once_and_nodes_carry_what_their_replicas_do() -> None:
-    """A node of two replicas at $55.04 with $4.96 of disk an hour: its month is a step, and the rest of the bill is the platform's."""
-    found = planned(plan({"m": model({"aggregated": pool()})}, by_pool={"m/aggregated": 60.0, "platform/eks": 10.0}, usd_per_month=51_100.0), "m", DEMAND).fleet
+    """A node of two replicas at $55.04 an hour with 100 GiB of disk at $0.08 a month: its month is a step, and the rest of the bill is the platform's."""
+    disks = {"name": "system-disks", "count": 200, "unit": "GB-month", "usd_per_unit": 0.08, "usd_per_hour": 0.02, "as_of": "2026-07", "source": "test"}
+    paid = plan({"m": model({"aggregated": pool()})}, by_pool={"m/aggregated": 60.0, "platform/eks": 10.0}, usd_per_month=51_100.0, platform=[disks])
+    found = planned(paid, "m", DEMAND).fleet
     assert (pytest.approx(51_100), pytest.approx(7_300)) == (found.usd_per_month, found.fixed_usd_per_month)
     (part,) = found.parts
-    assert ("aggregated", 1, 1, pytest.approx(43_800), pytest.approx(8.4 * 4300 * SECONDS)) == (
+    assert ("aggregated", 1, 1, pytest.approx(55.04 * 730 + 8), pytest.approx(8.4 * 4300 * SECONDS)) == (
         part.name, part.steady, part.nodes, part.usd_per_month, part.capacity_tokens_per_month,
     )  # fmt: skip
 
