@@ -20,7 +20,7 @@ from inferform.plan_platform import StatePlan
 from inferform.planning.budget import Platforms, exceeded, within
 from inferform.planning.candidates import Option
 from inferform.planning.frame import bucket_name, cloud_plan, frame_problems, gateway_plan, network_zones, observability_plan, quotas, system_pool
-from inferform.planning.karpenter import karpenter_plan
+from inferform.planning.karpenter import karpenter_plan, karpenter_warnings
 from inferform.planning.models import Variant, first_variant, later_variants, plan_model, prompt_shares
 from inferform.planning.money import cost_plan, platform, support_warnings
 from inferform.planning.nodes import pool_zones
@@ -87,6 +87,7 @@ def _plan(spec: DeploymentSpec, environment: str, prices: PriceBook) -> tuple[De
         raise InputError(list(dict.fromkeys(problems)))
     store = store_plan(spec, environment, models, zones)
     warnings += store_warnings(store, models)
+    warnings += karpenter_warnings({f"{m}/{p}": pool.infrastructure.kind for m, model in models.items() for p, pool in model.pools.items()})
     identity = {"tenant": spec.tenant, "name": spec.name, "environment": environment, "region": spec.cloud.region}
     plan = DeploymentPlan(
         name=spec.name, tenant=spec.tenant, environment=environment, namespace=f"{spec.tenant}-{spec.name}", spec_digest=spec_digest(spec),

@@ -6,7 +6,7 @@ Source: aws/karpenter-provider-aws v1.14.1, website/content/en/docs/concepts and
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from inferform.catalog.instances import find_instance
@@ -37,6 +37,17 @@ def karpenter_plan(prefix: str, kinds: Iterable[str]) -> KarpenterPlan | None:
         memory_overhead=KERNEL_SHARE,
         instance_profile=f"{prefix}-karpenter-node",
     )
+
+
+def karpenter_warnings(pools: Mapping[str, str]) -> list[str]:
+    """What terraform cannot do for nodes that it does not know. `pools`: kinds of nodes by model/pool."""
+    own = sorted(name for name, kind in pools.items() if kind == "karpenter")
+    if not own:
+        return []
+    return [
+        f"{', '.join(own)}: Karpenter starts these nodes and terraform does not know them; before inferform destroy run kubectl delete nodepools --all and "
+        "wait until their nodes are gone, else network and roles stay in use"
+    ]
 
 
 def release(spec: NodePool) -> str | None:

@@ -96,6 +96,13 @@ def test_images_are_pinned() -> None:
     assert nodes(model(nodes={"kind": "karpenter", "ami_id": "ami-0123456789abcdef0"})).ami_release is None
 
 
+def test_fc37_what_terraform_cannot_remove_is_told() -> None:
+    """NodePools go before the stacks; a deployment without Karpenter hears nothing of it."""
+    found = [text for text in plan({"m": model(nodes={"kind": "karpenter"})}).warnings if "nodepools" in text]
+    assert ["m/aggregated"] == [text.split(":")[0] for text in found]
+    assert not [text for text in plan().warnings if "nodepools" in text]
+
+
 def test_other_kinds_have_no_claims() -> None:
     """A deployment without Karpenter has no controller to plan."""
     made = plan()
