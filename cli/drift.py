@@ -64,9 +64,12 @@ def standing(account: SessionFactory, applied: DeploymentPlan) -> tuple[Sequence
     from inferform.operate.results import Assumption
 
     found = preflight(applied, account, _LIMIT_S, now=datetime.now(UTC), check_limit_s=_LIMIT_S / 2, checks=STANDING).findings
+    asked = {c.id for c in STANDING}
     broken = [
         Assumption(code=f.id, subject=f.subject, then=f.needed, now=f.found, message=f.title, remedy=f"{f.fix}{f': {f.command}' if f.command else ''}")
         for f in found
-        if f.severity in ("blocker", "warning")
+        if f.id in asked and f.severity in ("blocker", "warning")
     ]
-    return broken, [f"{f.id} {f.subject}: {f.found}; {f.fix}" for f in found if f.severity == "unknown"]
+    # Who calls is no assumption; where that stands in the way, nothing was asked.
+    doubts = [f for f in found if f.severity == "unknown" or (f.id not in asked and f.severity == "blocker")]
+    return broken, [f"{f.id} {f.subject}: {f.found}; {f.fix}" for f in doubts]

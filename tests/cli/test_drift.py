@@ -48,3 +48,12 @@ def test_capacity_prices_and_permissions_are_told(aws: AwsDouble) -> None:
     assert "200% dearer" in told["PRC001"].now
     assert told["PRC001"].then.endswith("in the plan")
     assert ["EKS001 kubernetes version: the caller may not eks:DescribeClusterVersions"] == [line.split(";")[0] for line in unknown]
+
+
+def test_a_caller_that_aws_does_not_know_is_a_doubt(aws: AwsDouble) -> None:
+    """Without valid credentials nothing can be asked: that is said, and is no assumption of the sizing."""
+    plan = ready(aws)
+    aws.fails["sts:GetCallerIdentity"] = ("expired", 9)
+    found, unknown = standing(aws.sessions(), plan)
+    assert ([], 1) == (found, len(unknown))
+    assert unknown[0].startswith("IDN001 caller: ")
