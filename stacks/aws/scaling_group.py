@@ -25,7 +25,8 @@ def build(stack: Stack, group: Group, template: Handle, *, subnets: Ref, offered
     plan, nodes = stack.plan, group.infrastructure
     lifecycle: Lifecycle = {"precondition": [offered]}
     # The autoscaler owns the count after creation (FC-10), the schedule the floor: an edit of it holds from the schedule's next step.
-    owned = [*(["desired_capacity"] if nodes.autoscaled else []), *(["min_size"] if group.pool.schedule else [])]
+    scheduled = group.pool.schedule is not None
+    owned = [*(["desired_capacity"] if nodes.autoscaled or scheduled else []), *(["min_size"] if scheduled else [])]
     if owned:
         lifecycle["ignore_changes"] = owned
     version: dict[str, Value] = {"version": template.ref("latest_version")}
@@ -114,6 +115,7 @@ def _schedule(stack: Stack, group: Group, name: Ref) -> None:
         return
     elsewhere = group.pool.nodes.max - group.nodes.max
     for step in schedule.steps:
+        floor = min(max(step.nodes - elsewhere, group.nodes.min), group.nodes.max)
         stack.resource(
             "aws_autoscaling_schedule",
             f"{group.key}-{step.name}",
@@ -122,10 +124,10 @@ def _schedule(stack: Stack, group: Group, name: Ref) -> None:
                 "autoscaling_group_name": name,
                 "recurrence": step.cron,
                 "time_zone": schedule.timezone,
-                "min_size": min(max(step.nodes - elsewhere, group.nodes.min), group.nodes.max),
-                # -1 leaves it as it is; a floor above the desired count raises that too.
+                "min_size": floor,
+                # -1 leaves it as it is; a floor above the desired count raises that too. Without an autoscaler nobody else would lower it again.
                 "max_size": -1,
-                "desired_capacity": -1,
+                "desired_capacity": -1 if group.infrastructure.autoscaled else floor,
             },
         )
 

@@ -129,6 +129,14 @@ def test_the_floor_follows_the_schedule() -> None:
     assert ["desired_capacity", "min_size"] == found["aws_autoscaling_group"]["m-aggregated"]["lifecycle"]["ignore_changes"]
 
 
+def test_without_an_autoscaler_the_schedule_moves_the_count_too() -> None:
+    """Nobody else would end the nodes of a window that is over, so each action sets the count as well, and terraform leaves it alone."""
+    found = scheduled([part("on_demand", (1, 1, 3))], kind="self_managed", autoscaled=False)
+    steps = found["aws_autoscaling_schedule"]
+    assert [(2, 2), (1, 1)] == [(steps[f"m-aggregated-{at}"]["min_size"], steps[f"m-aggregated-{at}"]["desired_capacity"]) for at in ("at-0750-2", "at-1800-1")]
+    assert ["desired_capacity", "min_size"] == found["aws_autoscaling_group"]["m-aggregated"]["lifecycle"]["ignore_changes"]
+
+
 def test_managed_groups_follow_their_pods() -> None:
     """EKS owns the scaling group of a managed node group, so no action is put on it: replicas come by the clock and nodes after them."""
     assert "aws_autoscaling_schedule" not in scheduled([part("on_demand", (1, 1, 3))], kind="managed")
