@@ -67,7 +67,7 @@ def test_files_that_the_engine_keeps_are_trimmed() -> None:
     assert "du -sk" in one(plan, "ConfigMap", scripts)["data"]["kv-trim.sh"]
     # It asks for its own 50 m, and the quota of the namespace has room for it in each of 4 replicas and a surge.
     assert {"cpu": "50m", "memory": "128Mi"} == trim["resources"]["requests"]
-    hard = [one(p, "ResourceQuota")["spec"]["hard"] for p in (plan, one_pool(**tiers()))]
+    hard = [one(p, "ResourceQuota", "capacity")["spec"]["hard"] for p in (plan, one_pool(**tiers()))]
     assert 0 < int(hard[0]["requests.memory"].removesuffix("Mi")) - kubernetes_mib(hard[1]["requests.memory"])
     assert [] == [c for c in pods(one_pool(**tiers()), "m-aggregated")[0]["initContainers"] if c["name"] == "kv-trim"]
 
