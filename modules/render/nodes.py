@@ -49,6 +49,7 @@ def _karpenter(plan: DeploymentPlan) -> dict[str, str]:
     values = {
         "version": karpenter.version,
         "cluster": plan.cluster_name(),
+        "region": plan.cloud.region,
         "queue": karpenter.queue,
         "service_account": karpenter.service_account,
         "memory_overhead": karpenter.memory_overhead,

@@ -126,6 +126,7 @@ def test_the_chart_finds_cluster_and_queue() -> None:
     values = yaml.safe_load(render(made())["nodes/karpenter-values.yaml"])
     assert ("demo-default", "demo-default-karpenter") == (values["settings"]["clusterName"], values["settings"]["interruptionQueue"])
     assert {"inferform.dev/role": "system"} == values["nodeSelector"]
+    assert [{"name": "AWS_REGION", "value": "us-east-1"}] == values["controller"]["env"]
 
 
 def test_objects_fit_the_schemas_of_the_release() -> None:
