@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -29,6 +30,9 @@ _LEAST_VCPUS = 4
 _LEAST_MEMORY_BYTES = 15 * 2**30
 # Engines whose expert-parallel ranks are part of one process group, so that a choice of them needs no other settings.
 _EXPERT_PARALLEL_ENGINES = frozenset({"vllm"})
+# Answers of searches that are kept: one spec for many tenants asks the same again and again.
+_MOST_FOUND = 256
+_found: dict[tuple[Hashable, ...], Found] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,25 @@ def find(
     thorough: bool = False,
 ) -> Found:
     """Candidates of one precision tier, cheapest first, and what was dropped; see `search` for `keep` and `every`, `Space` for `thorough`."""
+    key = (_needs(prepared), demand, weights, ceiling_usd_per_hour, keep, every, thorough)
+    if key not in _found:
+        if len(_found) >= _MOST_FOUND:
+            _found.clear()
+        _found[key] = _find(prepared, demand, weights, ceiling_usd_per_hour=ceiling_usd_per_hour, keep=keep, every=every, thorough=thorough)
+    return _found[key]
 
+
+def _needs(prepared: Prepared) -> tuple[Hashable, ...]:
+    """All that a search depends on. Whose nodes they are is not part of it, so tenants with the same needs share the answer."""
+    market, limits, settings = prepared.market, prepared.limits, prepared.settings
+    return (
+        prepared.name, prepared.spec.model_dump_json(), prepared.model, settings.engine.name, settings.version, prepared.engine, prepared.degrees, prepared.tiers,
+        prepared.instances, market.region, market.capacity.model_dump_json(), market.latency_sensitive, market.zones, market.book, market.stand_ins,
+        limits.capacity.model_dump_json(), limits.scaling.model_dump_json(), limits.spare, replace(prepared.site, tenant=None), prepared.streaming,
+    )  # fmt: skip
+
+
+def _find(prepared: Prepared, demand: Demand, weights: tuple[str, ...], *, ceiling_usd_per_hour: float, keep: int | None, every: bool, thorough: bool) -> Found:
     disk, warm = root_usd_per_hour(prepared), warm_pool(prepared.limits.capacity)
 
     @lru_cache(maxsize=4096)
