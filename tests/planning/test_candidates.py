@@ -34,7 +34,7 @@ def test_tenants_with_the_same_needs_share_the_answer() -> None:
         ({"slo": {"ttft_p95": "2s"}}, {}),
         ({"nodes": {"root_size": "300Gi"}}, {}),
         ({}, {"capacity": {"warm_standby": 1}}),
-        ({}, {"capacity": {"purchase": [{"kind": "spot"}]}}),
+        ({}, {"capacity": {"purchase": [{"kind": "on_demand", "min_nodes": 1}, {"kind": "spot"}]}}),
         ({}, {"scaling": {"min": 3}}),
         ({}, {"cloud": {"provider": "aws", "region": "us-west-2"}}),
     ],
