@@ -46,16 +46,16 @@ def run(
     from inferform.operate.rollback import rollback
 
     place = applied_folder(spec, env, folder)
-    where = backend(sandbox)
-    for warning in brought_up_to_date(spec, env, place, where):
-        out.warn(warning)
+    if sandbox is None:
+        for warning in brought_up_to_date(spec, env, place, backend(None)):
+            out.warn(warning)
     if listed:
         kept = history(place)
         out.result(kept, lambda: history_text(kept))
         return EXIT_DONE
     judged = rules(waivers, strict=strict, folders=policy)
     with placed(None), drawn(out) as progress:
-        result = rollback(place, progress, backend=where, actor=actor(), rules=judged, to=to)
+        result = rollback(place, progress, backend=backend(sandbox), actor=actor(), rules=judged, to=to)
     out.result(result, lambda: plan_result_text(result))
     if not result.allowed:
         return EXIT_DENIED
