@@ -179,6 +179,8 @@ def _decision(request: BreakEvenRequest, usd_per_mtok: float, crossing: float | 
     if crossing is None:
         if usd_per_mtok == 0:
             return f"Use {name} at any volume: it costs nothing."
+        if fleet.usd_per_mtok_grown < usd_per_mtok:
+            return f"Use {name} at any volume: to make up for what is paid once, the fleet would need over a million {fleet.unit}s."
         full = f"{format_usd(fleet.usd_per_mtok_grown)} a million tokens before {'platform and ' if fleet.parts else ''}operations"
         which = "further nodes, when full, cost" if fleet.parts else "a full fleet costs"
         return f"Use {name} at any volume: {which} {full}, the API {format_usd(usd_per_mtok)}."

@@ -10,7 +10,8 @@ from typing import Literal
 
 MTOK = 1e6
 Unit = Literal["node", "fleet"]
-# Past this many steps the staircase says nothing that a person would buy.
+# Past this many nodes the staircase says nothing that a person would buy; a search goes up no more steps than this.
+_MOST_UNITS = 1_000_000
 _MOST_STEPS = 100_000
 
 
@@ -86,7 +87,7 @@ class Fleet:
 
 
 def first_even(fleet: Fleet, staff_usd: float, usd_per_mtok: float) -> float | None:
-    """The lowest volume at which the fleet with its staff costs no more than the API; None where there is none.
+    """The lowest volume at which the fleet with its staff costs no more than the API; None where there is none, or none below a million nodes.
 
     The bill never falls with the volume, so going from below to the volume at which the API costs the present bill never oversteps.
     """
@@ -104,7 +105,7 @@ def first_even(fleet: Fleet, staff_usd: float, usd_per_mtok: float) -> float | N
             return None
         following = (fleet.usd_at(low) + staff_usd) * MTOK / usd_per_mtok
         if following <= low:
-            return following
+            return following if fleet.units_at(following) <= _MOST_UNITS else None
         low = following
     return None
 

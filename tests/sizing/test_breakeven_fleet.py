@@ -63,6 +63,14 @@ def test_reserved_nodes_may_pay_where_further_ones_never_do() -> None:
     assert first_even(Fleet(usd_per_month=600, capacity_tokens_per_month=1e9, parts=(part,)), 0, 0.5) is None
 
 
+def test_a_margin_of_nothing_is_not_called_a_price() -> None:
+    """A node that saves a ten-thousandth of a cent when full never makes up for $4,000 of operations, and the decision does not say that it is dearer."""
+    part = FleetPart(name="aggregated", usd_per_month=500 - 1e-6, capacity_tokens_per_month=1e9)
+    found = answer(Fleet(usd_per_month=500, capacity_tokens_per_month=1e9, parts=(part,)))
+    assert found.break_even_tokens_per_month is None
+    assert "over a million nodes" in found.decision
+
+
 PARTS = st.lists(
     st.builds(
         FleetPart,
