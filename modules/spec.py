@@ -72,6 +72,8 @@ class TokenLengths(Strict):
     def faults(self) -> Iterator[tuple[str, str]]:
         if self.p95 is not None and self.p95 < self.mean:
             yield "p95", f"p95 {self.p95} is below mean {self.mean}"
+        if self.p95 is not None and self.p95 > 20 * self.mean:
+            yield "p95", f"p95 {self.p95} is more than 20 x mean {self.mean}, but one request in twenty of {self.p95} tokens alone makes a mean of {self.p95 / 20:.0f}"
 
     @property
     def p95_tokens(self) -> int:

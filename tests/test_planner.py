@@ -19,6 +19,7 @@ from inferform.load import load_spec
 from inferform.plan import DeploymentPlan, PoolPlan
 from inferform.planner import size, spec_digest
 from inferform.spec import DeploymentSpec
+from pydantic import ValidationError
 
 from tests.planning.specs import LARGE, SMALL, model, plan, spec
 
@@ -230,3 +231,13 @@ def consistent(pool: PoolPlan, peak_rps: float) -> None:
     assert pool.max_num_batched_tokens >= pool.max_num_seqs
     assert sum(p.nodes.steady for p in pool.purchase) == nodes.steady
     assert pool.lifecycle.grace_s > pool.lifecycle.pre_stop_s + (pool.lifecycle.shutdown_timeout_s or 0)
+
+
+def test_a_tail_that_no_lognormal_has_is_warned_about() -> None:
+    """A 95th percentile of ten means is planned with a distribution that has it, slower than one of three means, and the plan says what was assumed."""
+    heavy, light = (plan({"m": model(workload={"input_tokens": {"mean": 500, "p95": p95}})}) for p95 in (5000, 1500))
+    told = next(w for w in heavy.warnings if "heavier tail" in w)
+    assert "p95 5000 of input_tokens is 10.0 x its mean" in told and "calibrate --runs" in told
+    assert not any("heavier tail" in w for w in light.warnings)
+    with pytest.raises(ValidationError, match="one request in twenty"):
+        spec({"m": model(workload={"input_tokens": {"mean": 500, "p95": 20000}})})

@@ -22,7 +22,7 @@ from inferform.planning.split import LEAST_REPLICAS, LEAST_SAVING, ROLES, best_s
 from inferform.sizing.corrections import NOT_MEASURED
 from inferform.sizing.layouts import prompt_share
 from inferform.sizing.precision import check_precision
-from inferform.sizing.queueing import Latency
+from inferform.sizing.queueing import Z99, Latency
 from inferform.sizing.search import Choice, Dropped, Found
 from inferform.spec import Disaggregation
 
@@ -259,6 +259,12 @@ def _warnings(prepared: Prepared, variant: Variant, pools: dict[str, Pool]) -> l
             f"{name}: {' and '.join(slow)} here has no EFA, so NIXL hands caches over by TCP (UCX), {over_s * 1e3:.0f} ms for a long prompt when the network is free; "
             "set nodes.efa: true where the type has it, with an image that holds libfabric"
         )
+    for what, lengths in (("input_tokens", prepared.demand.prompt), ("output_tokens", prepared.demand.output)):
+        if lengths.shape.cap < math.inf:
+            found.append(
+                f"{name}: p95 {lengths.p95:.0f} of {what} is {lengths.p95 / lengths.mean:.1f} x its mean, a heavier tail than a lognormal one; taken as one that ends "
+                f"at {lengths.at(Z99):.0f} tokens, and behind such requests others may wait up to 1.8 x as long as planned: compare with a run of your own (calibrate --runs)"
+            )
     wanted = prepared.demand.prompt.p95 + prepared.demand.output.p95
     if prepared.engine.max_model_len < wanted:
         found.append(

@@ -10,17 +10,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from inferform.sizing.kv_cache import CacheRoom
 from inferform.sizing.roofline import StepCosts, step_s
 
 # Standard normal quantiles.
 Z95, Z99 = 1.645, 2.326
+# 95th percentiles this many times the mean or more are taken for this.
+_WIDEST = 17.0
 # The lognormal distribution in 13 slices, finer towards the tail: (probability, normal quantile of the slice's middle).
 _SLICES = (
     (0.10, -1.645), (0.10, -1.036), (0.10, -0.674), (0.10, -0.385), (0.10, -0.126), (0.10, 0.126), (0.10, 0.385), (0.10, 0.674),
     (0.05, 0.935), (0.05, 1.150), (0.05, 1.440), (0.03, 1.812), (0.02, 2.326),
 )  # fmt: skip
+# Finer around the 95th percentile, where a tail that ends there bends.
+_TAIL_SLICES = (*_SLICES[:10], (0.02, 1.341), (0.02, 1.476), (0.01, 1.598), (0.01, 1.695), (0.02, 1.881), (0.02, 2.326))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +65,83 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class Shape:
+    """A lognormal distribution of mean 1 whose quantiles above normal quantile `cap` are that one: exp(center + sigma z)."""
+
+    sigma: float
+    center: float
+    cap: float
+    variation: float
+
+
+@lru_cache(maxsize=1024)
+def shape(ratio: float) -> Shape:
+    """The distribution of mean 1 whose 95th percentile is `ratio`.
+
+    ratio = exp(Z95 sigma - sigma^2 / 2) has no solution above 3.87, where sigma is Z95: so heavy a tail leaves nothing for the
+    rest. Above it the tail ends, ever closer to the 95th percentile, and from 5.58 at it, while the body spreads. No distribution
+    reaches 20: a twentieth of the requests would have all tokens.
+    """
+    log_ratio = math.log(min(max(1.0, ratio), _WIDEST))
+    if log_ratio <= Z95 * Z95 / 2:
+        sigma = Z95 - math.sqrt(Z95 * Z95 - 2 * log_ratio)
+        return Shape(sigma, -sigma * sigma / 2, math.inf, math.expm1(sigma * sigma))
+    if log_ratio <= _log_ratio(Z95, Z95):
+        sigma, cap = Z95, _root(lambda cap: _log_ratio(Z95, cap), log_ratio, Z95, 8.0)
+    else:
+        sigma, cap = _root(lambda sigma: _log_ratio(sigma, Z95), log_ratio, Z95, 16.0), Z95
+    center = -math.log(_moment(sigma, cap, 1))
+    return Shape(sigma, center, cap, math.exp(2 * center) * _moment(sigma, cap, 2) - 1)
+
+
+def _moment(sigma: float, cap: float, power: int) -> float:
+    """Mean of exp(power sigma z) over a normal z that ends at `cap`."""
+    s = sigma * power
+    return math.exp(s * s / 2) * _below(cap - s) + math.exp(s * cap) * (1 - _below(cap))
+
+
+def _below(z: float) -> float:
+    return 0.5 * math.erfc(-z / math.sqrt(2))
+
+
+def _log_ratio(sigma: float, cap: float) -> float:
+    return sigma * Z95 - math.log(_moment(sigma, cap, 1))
+
+
+def _root(of: Callable[[float], float], value: float, low: float, high: float) -> float:
+    """Where a function that runs one way between two places takes a value."""
+    rises = of(high) > of(low)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if (of(middle) < value) == rises else (low, middle)
+    return (low + high) / 2
+
+
+@dataclass(frozen=True, slots=True)
 class Lengths:
-    """A lognormal distribution of token counts by mean and 95th percentile; equal values mean a fixed length."""
+    """A distribution of token counts by mean and 95th percentile, lognormal as far as one has both; equal values mean a fixed length.
+
+    None is longer than `longest`: what does not fit the context is refused.
+    """
 
     mean: float
     p95: float
+    longest: float = math.inf
 
     @property
-    def sigma(self) -> float:
-        """Shape: p95 / mean = exp(Z95 sigma - sigma^2 / 2); ratios above 3.87 have no solution and take the widest one."""
-        ratio = math.log(max(1.0, self.p95 / self.mean))
-        return Z95 - math.sqrt(max(0.0, Z95 * Z95 - 2 * ratio))
+    def shape(self) -> Shape:
+        """The distribution over its mean."""
+        return shape(self.p95 / self.mean)
+
+    @property
+    def variation(self) -> float:
+        """Variance over the mean's square."""
+        return self.shape.variation
 
     def at(self, z: float) -> float:
         """The quantile at normal quantile `z`."""
-        s = self.sigma
-        return self.mean * math.exp(z * s - s * s / 2)
+        s = self.shape
+        return min(self.longest, self.mean * math.exp(s.center + s.sigma * min(z, s.cap)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +294,7 @@ def _waiting(load: Load, *, rate: float, plain: float, extra: float, service: fl
     that came in the one before; the cycle that an arrival meets is a longer one than most. In between it is in proportion. `idle` is
     the share of the time in which nothing runs.
     """
-    varied = 1 + math.expm1(load.prompt.sigma**2) * (load.prompt.mean / load.new_tokens) ** 2
+    varied = 1 + load.prompt.variation * (load.prompt.mean / load.new_tokens) ** 2
     busy = min(0.98, rate * service)
     line = rate * service * service * varied / (2 * (1 - busy))
     in_line = (line + plain / 2, plain * plain / 12 + max(0.0, 2 * line * line / busy - line * line if busy > 0 else 0.0))
@@ -262,12 +328,12 @@ def _tpot_at(costs: StepCosts, load: Load, state: _State, z: float) -> float:
     plain = state.step / stretch
     # Elasticity of the step time in the number of sequences: below 1 in a stable replica.
     elasticity = min(0.9, max(0.0, wider / plain - 1) * poisson)
-    weights = 1 + math.expm1(load.prompt.sigma**2) * (load.prompt.mean / load.context) ** 2
+    weights = 1 + load.prompt.variation * (load.prompt.mean / load.context) ** 2
     more = state.running + z * poisson * math.sqrt(weights / (1 - elasticity) / stretch)
     slower = decode_s(costs, more, load.context) / stretch - plain
     # Second moment of the computed prompt length over its square, and the mean of one over the answer's length.
-    prompts = 1 + math.expm1(load.prompt.sigma**2) * (load.prompt.mean / load.new_tokens) ** 2
-    answers = math.exp(load.output.sigma**2) / load.output.mean
+    prompts = 1 + load.prompt.variation * (load.prompt.mean / load.new_tokens) ** 2
+    answers = (1 + load.output.variation) / load.output.mean
     # An interruption stretches the stream, and the longer stream meets further ones.
     during = state.extra * math.sqrt(state.rate * state.tpot * prompts * answers)
     # What came behind the prompt: a Poisson count over a time that itself varies.
@@ -300,12 +366,13 @@ class _Queue:
                 costs, tokens, load.cached, decode=state.running, context=load.context, step_tokens=limits.step_tokens, company=state.company
             ).first_s
 
-        low = max(floor, load.prompt.at(_SLICES[0][1]))
+        slices = _SLICES if load.prompt.shape.cap == math.inf else _TAIL_SLICES
+        low = max(floor, load.prompt.at(slices[0][1]))
         mid = max(low, load.prompt.mean)
-        top = max(mid + 1, load.prompt.at(_SLICES[-1][1]))
+        top = max(mid + 1, load.prompt.at(slices[-1][1]))
         # A prompt's time is a parabola of its length, so three lengths give all.
         curve = _parabola((low, own(low)), (mid, own(mid)), (top, own(top)))
-        self.times = [(weight, curve(max(floor, load.prompt.at(z)))) for weight, z in _SLICES]
+        self.times = [(weight, curve(max(floor, load.prompt.at(z)))) for weight, z in slices]
         shape = max(0.1, (state.wait / state.spread) ** 2) if state.spread > 0 else 1e6
         self._scale = state.wait
         self._center = 1 - 1 / (9 * shape)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
+from statistics import NormalDist
 
 import pytest
 from hypothesis import given, settings
@@ -24,9 +26,36 @@ def costs(model: str = "meta-llama/Meta-Llama-3.1-8B", gpu: str = "H100", *, lin
 def test_lognormal_lengths_keep_mean_and_tail() -> None:
     """mean 4,000 and p95 6,000: sigma = 1.645 - sqrt(1.645^2 - 2 ln 1.5) = 0.2676, and the 95th percentile comes out as 6,000."""
     lengths = Lengths(4000, 6000)
-    assert lengths.sigma == pytest.approx(0.2676, abs=1e-3)
+    assert lengths.shape.sigma == pytest.approx(0.2676, abs=1e-3)
     assert lengths.at(1.645) == pytest.approx(6000, rel=1e-6)
     assert Lengths(500, 500).at(2.0) == 500
+
+
+@pytest.mark.parametrize("ratio", [1.0, 2.0, 3.8, 3.9, 4.5, 5.5, 5.7, 8.0, 12.0, 16.0])
+def test_any_tail_keeps_mean_and_95th_percentile(ratio: float) -> None:
+    """Also above 3.87 x the mean, where no lognormal distribution has both: mean, 95th percentile and variance of a million equal slices are as stated."""
+    lengths, normal = Lengths(500, 500 * ratio), NormalDist()
+    drawn = [lengths.at(normal.inv_cdf((n + 0.5) / 200_000)) for n in range(200_000)]
+    mean = sum(drawn) / len(drawn)
+    assert lengths.at(1.645) == pytest.approx(500 * ratio, rel=1e-6)
+    assert mean == pytest.approx(500, rel=5e-3)
+    assert 1 + lengths.variation == pytest.approx(sum(x * x for x in drawn) / len(drawn) / mean**2, rel=0.15 if 3 < ratio < 4 else 0.02)
+
+
+def test_a_heavier_tail_is_seen_in_the_first_token() -> None:
+    """Prompts of 500 tokens on average: with a 95th percentile of 3,000, then 5,000, the 95th percentile of the first token grows."""
+    times = [
+        point.ttft.p95
+        for p95 in (1935, 3000, 5000, 8000)
+        if (point := open_loop(costs(gpu="L4", weights="fp8"), LIMITS, Load(Lengths(500, p95), Lengths(100, 200), 0), requests_per_s=0.5, host_s=0)) is not None
+    ]
+    assert 4 == len(times)
+    assert all(later > 1.2 * earlier for earlier, later in pairwise(times))
+
+
+def test_no_request_is_longer_than_the_context() -> None:
+    """Quantiles end at the longest that is admitted."""
+    assert (4000, 3000) == (Lengths(2000, 4000, 4000).at(3.0), Lengths(2000, 4000, 3000).at(1.645))
 
 
 def test_prompt_in_chunks_takes_whole_steps() -> None:
@@ -114,3 +143,18 @@ def test_formulas_agree_with_the_event_simulation(case: str, share: float) -> No
         (formula.tpot.p95, Seen.quantile(seen.tpot, 0.95), 0.28),
     ):
         assert abs(math.log(value / simulated)) < math.log(1 / (1 - band)), (value, simulated)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("p95", [4500, 8000])
+@pytest.mark.parametrize("share", [0.3, 0.7, 0.85])
+def test_heavy_tails_stay_within_what_the_plan_warns_of(p95: int, share: float) -> None:
+    """Prompts whose 95th percentile is 4.5 or 8 means: TTFT p95 within a factor of 1.8 of a simulated replica, TPOT p50 of 1.4."""
+    c, load = costs(), Load(Lengths(1000, p95), Lengths(200, 400), 0.0)
+    best = highest_rate(c, LIMITS, load, ttft_p95_s=2.0, tpot_p95_s=0.1, host_s=0)
+    assert best is not None
+    formula = open_loop(c, LIMITS, load, requests_per_s=best.requests_per_s * share, host_s=0)
+    seen = simulate(c, LIMITS, load, requests_per_s=best.requests_per_s * share, requests=6000, seed=5)
+    assert formula is not None
+    assert 1 / 1.8 < formula.ttft.p95 / Seen.quantile(seen.ttft, 0.95) < 1.8
+    assert 1 / 1.4 < formula.tpot.p50 / Seen.quantile(seen.tpot, 0.5) < 1.4
