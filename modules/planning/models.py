@@ -265,7 +265,8 @@ def _warnings(prepared: Prepared, variant: Variant, pools: dict[str, Pool]) -> l
                 f"{name}: p95 {lengths.p95:.0f} of {what} is {lengths.p95 / lengths.mean:.1f} x its mean, a heavier tail than a lognormal one; taken as one that ends "
                 f"at {lengths.at(Z99):.0f} tokens, and behind such requests others may wait up to 1.8 x as long as planned: compare with a run of your own (calibrate --runs)"
             )
-    wanted = prepared.demand.prompt.p95 + prepared.demand.output.p95
+    work = prepared.spec.workload
+    wanted = work.input_tokens.p95_tokens + (work.output_tokens.p95_tokens if prepared.task == "generate" else 1)
     if prepared.engine.max_model_len < wanted:
         found.append(
             f"{name}: max_model_len {prepared.engine.max_model_len} is below the {wanted:.0f} tokens of a 95th-percentile prompt and answer; longer requests are refused"

@@ -128,6 +128,8 @@ def prepare(name: str, spec: ModelSpec, deployment: DeploymentSpec, book: PriceB
     demand = _demand(merged, task)
     engine, notes = _engine(merged, model, settings, demand, task=task, field=field, problems=problems)
     engine = replace(engine, own_runs=own_runs)
+    demand, cut = _admitted(demand, engine.max_model_len, task)
+    notes = (*notes, *cut)
     degrees = _degrees(merged, model, settings, field, problems)
     capacity: Capacity = merged.capacity or deployment.capacity
     scaling: Scaling = merged.scaling or deployment.scaling
@@ -182,6 +184,20 @@ def _demand(spec: ModelSpec, task: str) -> Demand:
         work.profile.value, work.peak_rps, Lengths(work.input_tokens.mean, work.input_tokens.p95_tokens), output,
         0 if embed else work.shared_prefix_tokens, work.burst, ttft, tpot,
     )  # fmt: skip
+
+
+def _admitted(demand: Demand, context: int, task: str) -> tuple[Demand, tuple[str, ...]]:
+    """The demand without requests that the context refuses, so that nobody pays for them: each length ends where the other's mean still fits."""
+    answer = 0.0 if task == "embed" else demand.output.mean
+    room = {"prompt": max(demand.prompt.mean, context - answer), "output": max(demand.output.mean, context - demand.prompt.mean)}
+    asked = {"prompt": demand.prompt, "output": demand.output}
+    kept = {what: Lengths(lengths.mean, min(lengths.p95, room[what]), room[what]) for what, lengths in asked.items()}
+    notes = tuple(
+        f"{what}s are planned up to {room[what]:.0f} tokens, not to the 95th percentile of {lengths.p95:.0f}: longer ones do not fit the context of {context} beside the other's mean"
+        for what, lengths in asked.items()
+        if lengths.p95 > room[what]
+    )
+    return replace(demand, prompt=kept["prompt"], output=kept["output"]), notes
 
 
 def _engine(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from inferform.errors import InputError
+from inferform.plan import DeploymentPlan
 
 from tests.planning.specs import LARGE, model, plan
 
@@ -258,3 +259,18 @@ def test_a_generative_model_needs_the_length_of_its_answers() -> None:
         plan({"m": {**base, "workload": load}})
     assert ["models.m.workload.output_tokens"] == [p.field for p in caught.value.problems]
     assert plan({"m": {"source": "BAAI/bge-large-en-v1.5", "workload": {**load, "input_tokens": {"mean": 200}}}}).cost.usd_per_hour > 0
+
+
+def test_prompts_that_the_context_refuses_are_not_paid_for() -> None:
+    """Prompts of 20,000 tokens have a 95th percentile of 40,000 by default, in a context of 32,768: planned as if 32,468 were, and said so; one of 1,000 is not cut."""
+    long = {"peak_rps": 1, "input_tokens": {"mean": 20000}, "output_tokens": {"mean": 300}}
+    cards = {"instance_types": ["p4d.24xlarge", "p5.48xlarge"]}
+
+    def made(**work: Any) -> DeploymentPlan:
+        return plan({"m": {**model("mistralai/Mixtral-8x7B-v0.1", max_model_len=32768, slo={"ttft_p95": "4s"}, hardware=cards), "workload": {**long, **work}}})
+
+    default, stated = made(), made(input_tokens={"mean": 20000, "p95": 32468})
+    assert default.cost.usd_per_hour == stated.cost.usd_per_hour
+    assert any("prompts are planned up to 32468 tokens, not to the 95th percentile of 40000" in line for line in default.models["m"].why)
+    assert any("longer requests are refused" in line for line in default.warnings)
+    assert not any("are planned up to" in line for line in made(input_tokens={"mean": 1000}).models["m"].why)
