@@ -21,8 +21,9 @@ from inferform.planning.sharing import sharing_warning
 from inferform.planning.split import LEAST_REPLICAS, LEAST_SAVING, ROLES, best_split, may_split
 from inferform.sizing.corrections import NOT_MEASURED
 from inferform.sizing.layouts import prompt_share
+from inferform.sizing.lengths import Z99
 from inferform.sizing.precision import check_precision
-from inferform.sizing.queueing import Z99, Latency
+from inferform.sizing.queueing import Latency
 from inferform.sizing.search import Choice, Dropped, Found
 from inferform.spec import Disaggregation
 

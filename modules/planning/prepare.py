@@ -19,10 +19,10 @@ from inferform.planning.settings import Settings, settle
 from inferform.planning.sharing import shared
 from inferform.sizing.corrections import NO_RUNS, OwnRuns
 from inferform.sizing.layouts import Engine
+from inferform.sizing.lengths import Lengths
 from inferform.sizing.memory import own_weights
 from inferform.sizing.parallelism import check_parallelism
 from inferform.sizing.precision import WEIGHTS, Accuracy, accuracy_class, at_least
-from inferform.sizing.queueing import Lengths
 from inferform.sizing.search import Degrees
 from inferform.sizing.workload import EMBED_TTFT_P95_S, PROFILES, Demand, context_length
 from inferform.spec import DeploymentSpec, ModelSpec, Parallelism, Quantization

@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass, replace
 
 from inferform.sizing.benchmark import closed_loop, saturated
+from inferform.sizing.lengths import Lengths
 from inferform.sizing.performance import EstimateRequest, Replica, replica
-from inferform.sizing.queueing import Latency, Lengths, Load, Point, open_loop
+from inferform.sizing.queueing import Latency, Load, Point, open_loop
 
 
 @dataclass(frozen=True, slots=True)

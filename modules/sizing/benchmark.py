@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from inferform.sizing.queueing import Z95, Z99, Latency, Limits, Point, decode_s, prompt_cost
+from inferform.sizing.lengths import Z95, Z99
+from inferform.sizing.queueing import Latency, Limits, Point, decode_s, prompt_cost
 from inferform.sizing.roofline import StepCosts, step_s
 
 # A benchmark client sends this many requests, one after the other; the first of each client start together.

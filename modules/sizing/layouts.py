@@ -11,10 +11,11 @@ from inferform.plan import MemoryPlan
 from inferform.sizing.behaviour import Behaviour
 from inferform.sizing.corrections import NO_RUNS, OwnRuns
 from inferform.sizing.cpu import VENDOR, cpu_costs, cpu_memory
+from inferform.sizing.lengths import Z95, Z99
 from inferform.sizing.memory import MemoryRequest
 from inferform.sizing.memory_constants import EngineName
 from inferform.sizing.performance import host_s
-from inferform.sizing.queueing import Z95, Z99, Limits, Point, decode_s, prompt_cost
+from inferform.sizing.queueing import Limits, Point, decode_s, prompt_cost
 from inferform.sizing.roofline import Layout, Link, StepCosts, step_costs, step_s
 from inferform.sizing.room import Room, room_of
 from inferform.sizing.workload import Demand
@@ -133,11 +134,11 @@ def carries(model: Model, demand: Demand, engine: Engine, cut: Cut, requests_per
                 break
             fits = True
             limits = room.limits(sequences, step_tokens)
-            point = behaviour.at(limits, demand.load(prefix_caching=engine.prefix_caching), requests_per_s)
-            if point is not None and _inside(point, demand):
+            kept = _keeps(behaviour, limits, demand, engine, requests_per_s)
+            if kept:
                 return True
             # More sequences at once shorten no step, they only let more run.
-            if point is not None or engine.max_num_seqs is not None:
+            if kept is not None or engine.max_num_seqs is not None:
                 break
             sequences = _next_step(sequences)
     return not fits
@@ -204,13 +205,12 @@ def _next_step(sequences: int) -> int:
 
 def _carries(behaviour: Behaviour, limits: Limits, demand: Demand, engine: Engine, requests_per_s: float) -> bool:
     """Whether a replica carries this rate inside the objectives: one look instead of the search for the highest rate."""
-    point = behaviour.at(limits, demand.load(prefix_caching=engine.prefix_caching), requests_per_s)
-    return point is not None and _inside(point, demand)
+    return _keeps(behaviour, limits, demand, engine, requests_per_s) is True
 
 
-def _inside(point: Point, demand: Demand) -> bool:
-    ttft, tpot = demand.ttft_p95_s, demand.tpot_p95_s
-    return (ttft is None or point.ttft.p95 <= ttft) and (tpot is None or point.tpot.p95 <= tpot)
+def _keeps(behaviour: Behaviour, limits: Limits, demand: Demand, engine: Engine, requests_per_s: float) -> bool | None:
+    load = demand.load(prefix_caching=engine.prefix_caching)
+    return behaviour.keeps(limits, load, requests_per_s, ttft_p95_s=demand.ttft_p95_s, tpot_p95_s=demand.tpot_p95_s)
 
 
 def planned(fit: Fit, demand: Demand, engine: Engine, requests_per_s: float) -> Point:

@@ -10,15 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 from inferform.sizing.kv_cache import CacheRoom
+from inferform.sizing.lengths import Z95, Z99, Lengths
 from inferform.sizing.roofline import StepCosts, step_s
 
-# Standard normal quantiles.
-Z95, Z99 = 1.645, 2.326
-# 95th percentiles this many times the mean or more are taken for this.
-_WIDEST = 17.0
 # The lognormal distribution in 13 slices, finer towards the tail: (probability, normal quantile of the slice's middle).
 _SLICES = (
     (0.10, -1.645), (0.10, -1.036), (0.10, -0.674), (0.10, -0.385), (0.10, -0.126), (0.10, 0.126), (0.10, 0.385), (0.10, 0.674),
@@ -62,86 +58,6 @@ class Point:
     requests_per_s: float
     concurrency: float
     busy: float
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A lognormal distribution of mean 1 whose quantiles above normal quantile `cap` are that one: exp(center + sigma z)."""
-
-    sigma: float
-    center: float
-    cap: float
-    variation: float
-
-
-@lru_cache(maxsize=1024)
-def shape(ratio: float) -> Shape:
-    """The distribution of mean 1 whose 95th percentile is `ratio`.
-
-    ratio = exp(Z95 sigma - sigma^2 / 2) has no solution above 3.87, where sigma is Z95: so heavy a tail leaves nothing for the
-    rest. Above it the tail ends, ever closer to the 95th percentile, and from 5.58 at it, while the body spreads. No distribution
-    reaches 20: a twentieth of the requests would have all tokens.
-    """
-    log_ratio = math.log(min(max(1.0, ratio), _WIDEST))
-    if log_ratio <= Z95 * Z95 / 2:
-        sigma = Z95 - math.sqrt(Z95 * Z95 - 2 * log_ratio)
-        return Shape(sigma, -sigma * sigma / 2, math.inf, math.expm1(sigma * sigma))
-    if log_ratio <= _log_ratio(Z95, Z95):
-        sigma, cap = Z95, _root(lambda cap: _log_ratio(Z95, cap), log_ratio, Z95, 8.0)
-    else:
-        sigma, cap = _root(lambda sigma: _log_ratio(sigma, Z95), log_ratio, Z95, 16.0), Z95
-    center = -math.log(_moment(sigma, cap, 1))
-    return Shape(sigma, center, cap, math.exp(2 * center) * _moment(sigma, cap, 2) - 1)
-
-
-def _moment(sigma: float, cap: float, power: int) -> float:
-    """Mean of exp(power sigma z) over a normal z that ends at `cap`."""
-    s = sigma * power
-    return math.exp(s * s / 2) * _below(cap - s) + math.exp(s * cap) * (1 - _below(cap))
-
-
-def _below(z: float) -> float:
-    return 0.5 * math.erfc(-z / math.sqrt(2))
-
-
-def _log_ratio(sigma: float, cap: float) -> float:
-    return sigma * Z95 - math.log(_moment(sigma, cap, 1))
-
-
-def _root(of: Callable[[float], float], value: float, low: float, high: float) -> float:
-    """Where a function that runs one way between two places takes a value."""
-    rises = of(high) > of(low)
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if (of(middle) < value) == rises else (low, middle)
-    return (low + high) / 2
-
-
-@dataclass(frozen=True, slots=True)
-class Lengths:
-    """A distribution of token counts by mean and 95th percentile, lognormal as far as one has both; equal values mean a fixed length.
-
-    None is longer than `longest`: what does not fit the context is refused.
-    """
-
-    mean: float
-    p95: float
-    longest: float = math.inf
-
-    @property
-    def shape(self) -> Shape:
-        """The distribution over its mean."""
-        return shape(self.p95 / self.mean)
-
-    @property
-    def variation(self) -> float:
-        """Variance over the mean's square."""
-        return self.shape.variation
-
-    def at(self, z: float) -> float:
-        """The quantile at normal quantile `z`."""
-        s = self.shape
-        return min(self.longest, self.mean * math.exp(s.center + s.sigma * min(z, s.cap)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,6 +324,22 @@ def open_loop(costs: StepCosts, limits: Limits, load: Load, *, requests_per_s: f
     return None if state is None else _point(costs, limits, load, state, host_s)
 
 
+def keeps(
+    costs: StepCosts, limits: Limits, load: Load, *, requests_per_s: float, ttft_p95_s: float | None, tpot_p95_s: float | None, host_s: float
+) -> bool | None:
+    """Whether both objectives are kept at this rate; None when the replica cannot keep up with it at all."""
+    state = _steady(costs, limits, load, requests_per_s)
+    return None if state is None else _keeps(costs, limits, load, state, ttft_p95_s=ttft_p95_s, tpot_p95_s=tpot_p95_s, host_s=host_s)
+
+
+def _keeps(
+    costs: StepCosts, limits: Limits, load: Load, state: _State, *, ttft_p95_s: float | None, tpot_p95_s: float | None, host_s: float
+) -> bool:  # fmt: skip
+    if tpot_p95_s is not None and _tpot_at(costs, load, state, Z95) > tpot_p95_s:
+        return False
+    return ttft_p95_s is None or _Queue(costs, limits, load, state).share_above(ttft_p95_s - host_s) <= 0.05
+
+
 def _point(costs: StepCosts, limits: Limits, load: Load, state: _State, host_s: float) -> Point:
     queue = _Queue(costs, limits, load, state)
     ttft = Latency(*(queue.quantile(share) + host_s for share in (0.5, 0.95, 0.99)))
@@ -420,26 +352,23 @@ def highest_rate(costs: StepCosts, limits: Limits, load: Load, *, ttft_p95_s: fl
 
     def good(rate: float) -> _State | None:
         state = _steady(costs, limits, load, rate)
-        if state is None or (tpot_p95_s is not None and _tpot_at(costs, load, state, Z95) > tpot_p95_s):
-            return None
-        if ttft_p95_s is not None:
-            queue = _Queue(costs, limits, load, state)
-            if queue.share_above(ttft_p95_s - host_s) > 0.05:
-                return None
-        return state
+        return state if state is not None and _keeps(costs, limits, load, state, ttft_p95_s=ttft_p95_s, tpot_p95_s=tpot_p95_s, host_s=host_s) else None
 
     first = prompt_cost(costs, load.prompt.mean, load.cached, decode=0, context=load.prompt.mean, step_tokens=limits.step_tokens).stage_s
     best = good(1e-4 / first)
     if best is None:
         return None
-    # Steps of four up from a rate that surely holds, then halving on a logarithmic scale.
-    low, high = best.rate, 4.0 / first
-    while low * 4 < high:
-        state = good(low * 4)
+    # Steps of four up from a rate that surely holds, the last good one by halving, then halving on a logarithmic scale.
+    lone, high = best.rate, 4.0 / first
+    kept, failed = 0, math.ceil(math.log(high / lone, 4) - 1e-9)
+    while failed - kept > 1:
+        step = (kept + failed) // 2
+        state = good(lone * 4**step)
         if state is None:
-            high = low * 4
-            break
-        low, best = state.rate, state
+            failed, high = step, lone * 4**step
+        else:
+            kept, best = step, state
+    low = best.rate
     while high / low > 1.01:
         middle = math.sqrt(low * high)
         state = good(middle)

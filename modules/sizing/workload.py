@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from inferform.sizing.queueing import Lengths, Load
+from inferform.sizing.lengths import Lengths
+from inferform.sizing.queueing import Load
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ import random
 from collections import deque
 from dataclasses import dataclass, field
 
-from inferform.sizing.queueing import Lengths, Limits, Load
+from inferform.sizing.lengths import Lengths
+from inferform.sizing.queueing import Limits, Load
 from inferform.sizing.roofline import StepCosts, step_s
 
 

@@ -7,7 +7,8 @@ from inferform.catalog.gpus import find_gpu
 from inferform.catalog.models import find_model
 from inferform.sizing.behaviour import Behaviour
 from inferform.sizing.corrections import Scale
-from inferform.sizing.queueing import Lengths, Limits, Load
+from inferform.sizing.lengths import Lengths
+from inferform.sizing.queueing import Limits, Load
 from inferform.sizing.roofline import Layout, step_costs
 
 COSTS = step_costs(find_model("meta-llama/Meta-Llama-3.1-8B"), Layout(find_gpu("H100"), "none", 1, 1, "bf16", "auto", "vllm"))
@@ -29,3 +30,16 @@ def test_a_rate_is_looked_up_as_the_model_knows_it() -> None:
     assert found is not None and wanted is not None
     assert (found.ttft, found.concurrency) == (wanted.ttft, wanted.concurrency)
     assert 2.0 == pytest.approx(found.requests_per_s)
+
+
+@pytest.mark.parametrize("scale", [Scale(), Scale(output_tokens_per_s=0.8, tpot_ms=1.3, ttft_ms=0.7)])
+@pytest.mark.parametrize(("ttft", "tpot"), [(0.2, 0.02), (1.0, None), (None, 0.03), (None, None)])
+def test_keeping_objectives_is_what_the_point_shows(scale: Scale, ttft: float | None, tpot: float | None) -> None:
+    """At rates from a lone request to beyond what is carried: None where there is no point, else whether its 95th percentiles are inside."""
+    rank, seen = Behaviour(COSTS, 0.01, scale), set()
+    for rate in (1e-4, 1.0, 4.0, 8.0, 12.0, 16.0, 20.0, 25.0, 30.0, 200.0):
+        point = rank.at(LIMITS, LOAD, rate)
+        shown = None if point is None else (ttft is None or point.ttft.p95 <= ttft) and (tpot is None or point.tpot.p95 <= tpot)
+        assert shown is rank.keeps(LIMITS, LOAD, rate, ttft_p95_s=ttft, tpot_p95_s=tpot)
+        seen.add(shown)
+    assert {None, True} <= seen

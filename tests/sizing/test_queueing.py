@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from inferform.catalog.gpus import find_gpu
 from inferform.catalog.models import find_model
-from inferform.sizing.queueing import Lengths, Limits, Load, highest_rate, open_loop, prompt_cost
+from inferform.sizing.lengths import Lengths
+from inferform.sizing.queueing import Limits, Load, highest_rate, open_loop, prompt_cost
 from inferform.sizing.roofline import Layout, Link, StepCosts, step_costs, step_s
 
 from tests.sizing.simulation import Seen, simulate

@@ -11,9 +11,9 @@ from inferform.sizing.benchmark import saturated
 from inferform.sizing.estimate_request import parse
 from inferform.sizing.kv_cache import cache_pool
 from inferform.sizing.layouts import Cut, Engine, Fit, evaluate
+from inferform.sizing.lengths import Lengths
 from inferform.sizing.memory import MemoryRequest, plan_memory
 from inferform.sizing.performance import replica
-from inferform.sizing.queueing import Lengths
 from inferform.sizing.room import room_of
 from inferform.sizing.workload import Demand
 

@@ -15,7 +15,7 @@ from inferform.catalog.models import find_model
 from inferform.catalog.prices import price
 from inferform.catalog.types import Instance
 from inferform.sizing.layouts import Cut, Engine, Fit, Miss, evaluate
-from inferform.sizing.queueing import Lengths
+from inferform.sizing.lengths import Lengths
 from inferform.sizing.search import Degrees, Fleet, Found, Space, fleet_for, search
 from inferform.sizing.workload import Demand, context_length
 

@@ -14,7 +14,7 @@ from inferform.catalog.models import find_model
 from inferform.catalog.prices import price
 from inferform.catalog.types import Instance, Model
 from inferform.sizing.layouts import SEQUENCE_STEPS, STEP_TOKENS, Cut, Engine, Fit, evaluate
-from inferform.sizing.queueing import Lengths
+from inferform.sizing.lengths import Lengths
 from inferform.sizing.search import Degrees, Fleet, Space, search
 from inferform.sizing.workload import Demand
 
