@@ -14,7 +14,9 @@ class Closeness(Strict):
     level: Literal["leaf", "aggregation", "spine"] = Field(
         "leaf", description="What the nodes share: leaf is the last switch before a node, aggregation the layer above it, spine the top of the network."
     )
-    required: bool = Field(False, description="Wait for nodes that share it, instead of taking farther ones; without a queue a replica may then wait half placed.")
+    required: bool = Field(
+        False, description="Wait for nodes that share it, instead of taking farther ones; without a queue a replica may then wait half placed."
+    )
     scheduler: Literal["kubernetes", "kueue"] = Field(
         "kubernetes", description="kubernetes places by pod affinity; kueue admits a replica as a whole, and only where all its pods fit."
     )
