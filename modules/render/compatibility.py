@@ -30,8 +30,6 @@ _GROUPS: dict[str, Target] = {
     "gateway.networking.k8s.io": Target("gateway-api", "1.6.1"),
     "karpenter.k8s.aws": Target("karpenter", "1.14.1"),
     "karpenter.sh": Target("karpenter", "1.14.1"),
-    "karpenter.k8s.aws": Target("karpenter", "1.14.1"),
-    "karpenter.sh": Target("karpenter", "1.14.1"),
     "keda.sh": Target("keda", "2.20.2"),
     "kueue.x-k8s.io": Target("kueue", "0.19.2"),
     "leaderworkerset.x-k8s.io": Target("lws", "0.10.0"),
