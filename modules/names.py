@@ -37,7 +37,9 @@ GpuName = Annotated[str, _text(r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$", "a GPU name suc
 InstanceType = Annotated[str, _text(r"^[a-z0-9-]+\.[a-z0-9-]+$", "an instance type such as p5.48xlarge", 40)]
 AmiId = Annotated[str, _text(r"^ami-[0-9a-f]{8,17}$", "an image id such as ami-0123456789abcdef0")]
 AmiType = Annotated[str, _text(r"^[A-Z][A-Za-z0-9_]+$", "an EKS ami_type such as AL2023_x86_64_NVIDIA", 64)]
-AmiRelease = Annotated[str, _text(r"^(v[0-9]{8}|v?[0-9]+\.[0-9]+\.[0-9]+)$", "a release of an EKS image such as v20260714 (AL2023) or v1.57.0 (Bottlerocket)", 24)]
+AmiRelease = Annotated[
+    str, _text(r"^(v[0-9]{8}|v?[0-9]+\.[0-9]+\.[0-9]+)$", "a release of an EKS image such as v20260714 (AL2023) or v1.57.0 (Bottlerocket)", 24)
+]
 PlacementGroupName = Annotated[str, _text(r"^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$", "the name of an EC2 placement group", 255)]
 TaintKey = Annotated[
     str, _text(r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$", "a Kubernetes label key such as nvidia.com/gpu")

@@ -73,7 +73,10 @@ class TokenLengths(Strict):
         if self.p95 is not None and self.p95 < self.mean:
             yield "p95", f"p95 {self.p95} is below mean {self.mean}"
         if self.p95 is not None and self.p95 > 20 * self.mean:
-            yield "p95", f"p95 {self.p95} is more than 20 x mean {self.mean}, but one request in twenty of {self.p95} tokens alone makes a mean of {self.p95 / 20:.0f}"
+            yield (
+                "p95",
+                f"p95 {self.p95} is more than 20 x mean {self.mean}, but one request in twenty of {self.p95} tokens alone makes a mean of {self.p95 / 20:.0f}",
+            )
 
     @property
     def p95_tokens(self) -> int:
@@ -162,7 +165,10 @@ class ModelSpec(Strict):
     engine: EngineName = Field(EngineName.VLLM, description="Serving engine.")
     engine_version: names.EngineVersion | None = Field(None, description="Engine version; the catalogue's default when left out.", examples=["0.33.0"])
     image: names.Image | None = Field(None, description="Container image with tag or digest; the engine's own when left out.")
-    quantization: Quantization = Field(Quantization.AUTO, description="Weight precision; auto runs the checkpoint as published, and another only where that misses the objectives or the budget.")
+    quantization: Quantization = Field(
+        Quantization.AUTO,
+        description="Weight precision; auto runs the checkpoint as published, and another only where that misses the objectives or the budget.",
+    )
     quantize: Quantize | None = Field(None, description="Make the quantized checkpoint by a job, instead of finding one in the model store.")
     quality: Quality = Field(
         Quality.SMALL_LOSS,

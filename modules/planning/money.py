@@ -92,7 +92,9 @@ def disk_usd_per_hour(root_bytes: int, region: str, book: PriceBook) -> float:
 def pool_usd_per_hour(pool: PoolPlan, which: Literal["min", "steady", "max"], disk_usd: float) -> float:
     """A pool's nodes with their root volumes, at its `min`, `steady` or `max` nodes, and the nodes kept ready beside them."""
     warm = warm_usd_per_hour(pool.infrastructure.warm_pool, pool.purchase, disk_usd)
-    return warm + sum({"min": part.nodes.min, "steady": part.nodes.steady, "max": part.nodes.max}[which] * (part.usd_per_hour + disk_usd) for part in pool.purchase)
+    return warm + sum(
+        {"min": part.nodes.min, "steady": part.nodes.steady, "max": part.nodes.max}[which] * (part.usd_per_hour + disk_usd) for part in pool.purchase
+    )
 
 
 def cost_plan(

@@ -68,8 +68,15 @@ class Group:
         """Labels of its nodes."""
         nodes = self.infrastructure
         return node_labels(
-            model=self.model, pool=self.pool_name, role=self.pool.role, os=nodes.os, gpu=self.pool.gpu, efa=nodes.efa is not None, fabric=self.fabric,
-            tenant=nodes.tenant, sharing=nodes.sharing.label if nodes.sharing else None,
+            model=self.model,
+            pool=self.pool_name,
+            role=self.pool.role,
+            os=nodes.os,
+            gpu=self.pool.gpu,
+            efa=nodes.efa is not None,
+            fabric=self.fabric,
+            tenant=nodes.tenant,
+            sharing=nodes.sharing.label if nodes.sharing else None,
         )
 
     @property
