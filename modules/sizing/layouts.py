@@ -138,7 +138,7 @@ def carries(model: Model, demand: Demand, engine: Engine, cut: Cut, requests_per
             if kept:
                 return True
             # More sequences at once shorten no step, they only let more run.
-            if kept is not None or engine.max_num_seqs is not None:
+            if kept is not None or engine.max_num_seqs is not None or not _held_back(limits, demand, engine):
                 break
             sequences = _next_step(sequences)
     return not fits
@@ -206,6 +206,11 @@ def _next_step(sequences: int) -> int:
 def _carries(behaviour: Behaviour, limits: Limits, demand: Demand, engine: Engine, requests_per_s: float) -> bool:
     """Whether a replica carries this rate inside the objectives: one look instead of the search for the highest rate."""
     return _keeps(behaviour, limits, demand, engine, requests_per_s) is True
+
+
+def _held_back(limits: Limits, demand: Demand, engine: Engine) -> bool:
+    """Whether max_num_seqs, not the cache, ends how many sequences run."""
+    return demand.load(prefix_caching=engine.prefix_caching).sequences(limits) >= limits.sequences
 
 
 def _keeps(behaviour: Behaviour, limits: Limits, demand: Demand, engine: Engine, requests_per_s: float) -> bool | None:

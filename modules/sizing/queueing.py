@@ -152,6 +152,9 @@ def _steady(costs: StepCosts, limits: Limits, load: Load, rate: float) -> _State
         return None
     after_first = max(0.0, load.output.mean - 1)
     new, context = load.new_tokens, load.context
+    # More sequences at once carry more, so what a full replica's plain steps do not carry nothing does.
+    if rate * after_first * decode_s(costs, room, context) > room * 1.01:
+        return None
     step = extra = tpot = busy = wait = spread = behind = own = 0.0
     company = 1.0
     running = min(room, rate * after_first * decode_s(costs, 1.0, context))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from inferform.catalog.gpus import find_gpu
 from inferform.catalog.models import find_model
 from inferform.sizing.lengths import Lengths
-from inferform.sizing.queueing import Limits, Load, highest_rate, open_loop, prompt_cost
+from inferform.sizing.queueing import Limits, Load, decode_s, highest_rate, open_loop, prompt_cost
 from inferform.sizing.roofline import Layout, Link, StepCosts, step_costs, step_s
 
 from tests.sizing.simulation import Seen, simulate
@@ -159,3 +159,14 @@ def test_heavy_tails_stay_within_what_the_plan_warns_of(p95: int, share: float) 
     assert formula is not None
     assert 1 / 1.8 < formula.ttft.p95 / Seen.quantile(seen.ttft, 0.95) < 1.8
     assert 1 / 1.4 < formula.tpot.p50 / Seen.quantile(seen.tpot, 0.5) < 1.4
+
+
+@pytest.mark.parametrize("sequences", [4, 32, 128])
+def test_a_full_replica_bounds_the_rate(sequences: int) -> None:
+    """With so many sequences no rate above sequences / (answer's tokens x a step of them all) has a point, and nine tenths of it have one where prompts are short."""
+    limits, load = Limits(sequences, 4096, 1e7), Load(Lengths(16, 16), Lengths(400, 400), 0)
+    most = sequences / (399 * decode_s(costs(), sequences, load.context))
+    assert open_loop(costs(), limits, load, requests_per_s=most * 1.02, host_s=0) is None
+    share = (sequences - 2 * math.sqrt(sequences)) / sequences * 0.9
+    if share > 0:
+        assert open_loop(costs(), limits, load, requests_per_s=most * share, host_s=0) is not None
