@@ -49,8 +49,8 @@ docs: env ## Write the reference pages (commands, spec fields, policies) into do
 	$(BIN)/python -m inferform.cli.reference docs
 
 lock: ## Resolve requirements.lock and requirements-dev.lock anew.
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --no-emit-index-url --extra sandbox --extra cdktn --extra plots pyproject.toml -o requirements.lock
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --no-emit-index-url --extra sandbox --extra cdktn --extra plots --group dev pyproject.toml -o requirements-dev.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --no-emit-index-url --extra sandbox --extra cdktn --extra plots --extra schemas pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --no-emit-index-url --extra sandbox --extra cdktn --extra plots --extra schemas --group dev pyproject.toml -o requirements-dev.lock
 
 clean: ## Remove what was built.
 	rm -rf $(VENV) build dist *.egg-info
