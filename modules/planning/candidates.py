@@ -24,6 +24,7 @@ from inferform.sizing.parallelism import check_parallelism
 from inferform.sizing.precision import check_precision, compute_kind
 from inferform.sizing.search import Choice, Fleet, Found, Space, search
 from inferform.sizing.workload import Demand
+from inferform.spec import Quantization
 
 # A GPU worker, the engine's core, the API server and node agents want a core each.
 _LEAST_VCPUS = 4
@@ -153,6 +154,9 @@ def forbidden(prepared: Prepared, cut: Cut) -> tuple[str, str] | None:
     if cut.weights == "nvfp4" and len(prepared.tiers) > 1 and compute_kind(cut.gpu, "nvfp4") != "native":
         # Without FP4 arithmetic it only saves memory, and awq saves more.
         return "precision", f"{cut.gpu.name} does not compute in FP4; it is chosen on Blackwell only"
+    if cut.weights == "fp8" and prepared.spec.quantization is Quantization.AUTO and compute_kind(cut.gpu, "fp8") != "native":
+        # Engines have kernels that unpack it there, but rule SIZ002 denies what the card does not compute (requirements A4).
+        return "precision", f"{cut.gpu.name} does not compute in FP8; without being asked it is chosen from compute capability 8.9 up"
     broken = check_parallelism(prepared.model, tp=cut.tp, pp=cut.pp, ep=cut.ep, weights=cut.weights, engine_version=settings.version)
     if broken:
         return "parallelism", _text(broken[0])

@@ -274,3 +274,15 @@ def test_prompts_that_the_context_refuses_are_not_paid_for() -> None:
     assert any("prompts are planned up to 32468 tokens, not to the 95th percentile of 40000" in line for line in default.models["m"].why)
     assert any("longer requests are refused" in line for line in default.warnings)
     assert not any("are planned up to" in line for line in made(input_tokens={"mean": 1000}).models["m"].why)
+
+
+@pytest.mark.parametrize("source", [LARGE, "nvidia/Llama-3.1-70B-Instruct-FP8"])
+def test_fp8_is_not_chosen_where_the_card_does_not_compute_it(source: str) -> None:
+    """On Ampere FP8 only saves memory and the policy denies it, so the plan takes another precision or refuses a checkpoint that has no other."""
+    asked = model(source, hardware={"gpus": ["A100-40GB-SXM4", "A10G"]}, slo={"ttft_p95": "2s", "tpot_p95": "60ms"})
+    try:
+        made = plan({"m": asked})
+    except InputError as err:
+        assert "does not compute in FP8" in str(err)
+    else:
+        assert made.models["m"].weights != "fp8"
