@@ -97,7 +97,9 @@ def _parallelism(prepared: Prepared, choice: Choice) -> str:
         attention = f"attention on {cut.dp} data-parallel ranks of TP {cut.tp}" if cut.dp > 1 else f"attention over TP {cut.tp}"
         return f"{cut.degrees}: whole experts on each of {cut.ep} GPUs carry more a replica than experts cut in pieces, with {attention}; all inside one NVLink domain"
     if choice.fleet.nodes_per_replica > 1:
-        return f"TP {cut.tp} inside a node and PP {cut.pp} over {choice.fleet.nodes_per_replica} nodes: one node does not hold the model, or misses an objective"
+        return (
+            f"TP {cut.tp} inside a node and PP {cut.pp} over {choice.fleet.nodes_per_replica} nodes: one node does not hold the model, or misses an objective"
+        )
     if cut.tp > 1:
         return f"TP {cut.tp}: fewer GPUs miss an objective or cost more a request; all of them share one NVLink domain"
     if cut.pp > 1:
