@@ -5,20 +5,15 @@ All tests read the findings of one life, as those of `test_life.py` do.
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
-import shutil
 from pathlib import Path
 from typing import Any
 
 import golden
 import pytest
 from fleets import PURCHASES
-from inferform.errors import MissingToolError
 from inferform.load import load_spec
-from inferform.sandbox.provider import provider_archive
 from sandbox.every_way import EFA, EXAMPLES, run, ways
+from sandbox.once import lived_once
 
 # Unloaded it lives about three minutes.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -28,24 +23,7 @@ Json = dict[str, Any]
 @pytest.fixture(scope="session")
 def life(tmp_path_factory: pytest.TempPathFactory) -> Json:
     """What was found in one life of all of them."""
-    if not any(shutil.which(name, path=os.environ.get("PATH")) for name in ("terraform", "tofu")):
-        pytest.skip("terraform is not installed")
-    try:
-        provider_archive()
-    except MissingToolError as err:
-        pytest.skip(str(err))
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
-    findings = shared / "every-way.json"
-    with (shared / "every-way.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not findings.exists():
-            folder = shared / "every-way"
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-            findings.write_text(json.dumps(run(folder)), encoding="utf-8")
-    found: Json = json.loads(findings.read_text(encoding="utf-8"))
-    return found
+    return lived_once(tmp_path_factory, "every-way", run)
 
 
 def states(result: Json) -> set[str]:

@@ -1,20 +1,12 @@
-"""The whole way on the sandbox with the real terraform and AWS provider: one life, told in `life.py`, looked at from many sides.
-
-All tests read the findings of one run, also under xdist: the first process lives it, the others wait for its file.
-"""
+"""The whole way on the sandbox with the real terraform and AWS provider: one life, told in `life.py`, looked at from many sides."""
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
-import shutil
 from typing import Any
 
 import pytest
-from inferform.errors import MissingToolError
-from inferform.sandbox.provider import provider_archive
 from sandbox.life import run
+from sandbox.once import lived_once
 
 # Unloaded it lives about two and a half minutes.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -24,24 +16,7 @@ Json = dict[str, Any]
 @pytest.fixture(scope="session")
 def life(tmp_path_factory: pytest.TempPathFactory) -> Json:
     """What was found in one life of a fleet."""
-    if not any(shutil.which(name, path=os.environ.get("PATH")) for name in ("terraform", "tofu")):
-        pytest.skip("terraform is not installed")
-    try:
-        provider_archive()
-    except MissingToolError as err:
-        pytest.skip(str(err))
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
-    findings = shared / "life.json"
-    with (shared / "life.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not findings.exists():
-            folder = shared / "life"
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-            findings.write_text(json.dumps(run(folder)), encoding="utf-8")
-    found: Json = json.loads(findings.read_text(encoding="utf-8"))
-    return found
+    return lived_once(tmp_path_factory, "life", run)
 
 
 def states(result: Json) -> list[tuple[str, str]]:

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 from golden import check
-from inferform.errors import MissingToolError
 from inferform.sandbox.adapt import adapt
-from inferform.sandbox.provider import VERSION, lay_mirror, provider_archive, read_schema
+from inferform.sandbox.provider import VERSION, lay_mirror, read_schema
 from inferform.terraform import Settings
+from sandbox.once import need_terraform
 from synthesis import one_pool, part, sample_stacks, stacks_of
 
 
 @pytest.fixture(scope="module")
 def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the provider laid out for terraform."""
-    if not any(shutil.which(name, path=os.environ.get("PATH")) for name in ("terraform", "tofu")):
-        pytest.skip("terraform is not installed")
-    try:
-        provider_archive()
-    except MissingToolError as err:
-        pytest.skip(str(err))
+    need_terraform()
     folder = tmp_path_factory.mktemp("provider")
     lay_mirror(folder)
     return folder
