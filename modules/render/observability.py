@@ -92,7 +92,7 @@ def monitors(plan: DeploymentPlan, *, gpus: bool) -> list[dict[str, Any]]:
                 "name": f"{plan.name}-gateway",
                 "namespaces": [plan.gateway.namespace],
                 "selector": {"matchLabels": {f"{_OWNER}name": plan.name, f"{_OWNER}namespace": plan.namespace}},
-                "target_labels": [f"{_OWNER}name"],
+                "target_labels": [f"{_OWNER}name", f"{_OWNER}namespace"],
                 "endpoint": {"portNumber": 19001, "path": "/stats/prometheus", "interval": "15s"},
             }
         )

@@ -119,7 +119,9 @@ def gateway_requests(plan: DeploymentPlan) -> str:
     """Requests a second that arrive at the deployment's gateway, whichever model they ask for."""
     matchers = [
         f"namespace={text(plan.gateway.namespace)}",
+        # Every tenant's gateway may bear the same name; proxies of all of them run in the controller's namespace.
         f"gateway_envoyproxy_io_owning_gateway_name={text(plan.name)}",
+        f"gateway_envoyproxy_io_owning_gateway_namespace={text(plan.namespace)}",
         'envoy_http_conn_manager_prefix=~"https?-.+"',
     ]
     return f"sum(rate(envoy_http_downstream_rq_total{{{','.join(matchers)}}}[{WINDOW}]))"

@@ -125,6 +125,7 @@ class Prometheus:
             labels = (
                 ("namespace", self.pool.gateway_namespace),
                 ("gateway_envoyproxy_io_owning_gateway_name", self.pool.gateway_name),
+                ("gateway_envoyproxy_io_owning_gateway_namespace", self.pool.namespace),
                 ("envoy_http_conn_manager_prefix", "http-10080"),
             )
             return [Ranged(labels, tuple((s.at_s, s.arrived) for s in kept))]

@@ -69,6 +69,12 @@ def test_prometheus_accepts_every_rule(plan: DeploymentPlan, tmp_path: Path) -> 
     assert 0 == done.returncode, done.stdout + done.stderr
 
 
+def gateway_series(namespace: str) -> str:
+    """Requests at the proxy of the gateway `contract-qa` of that namespace."""
+    owner = f'gateway_envoyproxy_io_owning_gateway_name="contract-qa",gateway_envoyproxy_io_owning_gateway_namespace="{namespace}"'
+    return f'envoy_http_downstream_rq_total{{namespace="envoy-gateway-system",{owner},envoy_http_conn_manager_prefix="https-10443",pod="envoy"}}'
+
+
 def queries(plan: DeploymentPlan) -> dict[str, str]:
     return {t["name"]: t["metadata"]["query"] for t in one(plan, "ScaledObject")["spec"]["triggers"]}
 
@@ -111,15 +117,25 @@ def test_at_zero_replicas_silence_is_no_load(tmp_path: Path) -> None:
     plan = one_pool(scaling={"min": 0, "triggers": TARGETS})
     found = queries(plan)
     ready = 'kube_deployment_status_replicas_ready{namespace="acme-contract-qa",deployment="m-aggregated"}'
-    gateway = (
-        'envoy_http_downstream_rq_total{namespace="envoy-gateway-system",gateway_envoyproxy_io_owning_gateway_name="contract-qa",'
-        'envoy_http_conn_manager_prefix="https-10443",pod="envoy"}'
-    )
+    gateway = gateway_series("acme-contract-qa")
     signals = [query for name, query in found.items() if name != "gateway"]
     # 60 requests a minute are 1 a second.
     series = [{"series": ready, "values": "0x40"}, {"series": gateway, "values": "0+60x40"}]
     run(tmp_path, plan, series, promql_expr_test=[*(expect(query, 0) for query in signals), expect(found["gateway"], 1)])
     run(tmp_path, plan, [{"series": ready, "values": "1x40"}], promql_expr_test=[expect(query, None) for query in signals])
+
+
+@PROMTOOL
+def test_another_tenants_traffic_wakes_nobody(tmp_path: Path) -> None:
+    """Gateways of one name in other namespaces do not count: 5 requests a second there beside 1 a second here are 1; alone they are nothing."""
+    plan = one_pool(scaling={"min": 0, "triggers": TARGETS})
+    (monitor,) = [m["spec"] for m in objects(plan, "PodMonitor") if m["metadata"]["name"].endswith("-gateway")]
+    # Without these labels on the series the query would find none.
+    assert {f"gateway.envoyproxy.io/owning-gateway-{part}" for part in ("name", "namespace")} == set(monitor["podTargetLabels"])
+    query = queries(plan)["gateway"]
+    other = {"series": gateway_series("other-contract-qa"), "values": "0+300x40"}
+    run(tmp_path, plan, [other, {"series": gateway_series("acme-contract-qa"), "values": "0+60x40"}], promql_expr_test=[expect(query, 1)])
+    run(tmp_path, plan, [other], promql_expr_test=[expect(query, None)])
 
 
 @PROMTOOL
