@@ -130,5 +130,5 @@ class NodesPlan(Part):
     ami_release: str | None = Field(None, description="Release of the EKS image; None for the newest.")
     updates: Literal["rolling", "manual"] = Field("manual", description="Whether running nodes are replaced when image or template change.")
     warm_pool: WarmPoolPlan | None = Field(None, description="Nodes kept ready beside the group; None for none.")
-    kube_reserved: dict[str, str] = Field({}, description="What the kubelet keeps for itself, where Karpenter has to know it before the node is there.")
+    kube_reserved: dict[str, str] = Field({}, description="What the kubelet keeps for itself, as pods are sized; empty where the image works it out from max_pods.")
     claims: tuple[NodeClaims, ...] = Field((), description="Karpenter NodePools of this pool, first choice first; empty for other kinds.")

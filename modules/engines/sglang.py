@@ -140,11 +140,13 @@ class Sglang(Flagged):
     def _batching(self, model: ModelPlan, pool: PoolPlan) -> list[str]:
         chunked = model.chunked_prefill and model.task != "embed"
         check_batching(model, pool, chunked=chunked)
+        # Ranks that share experts share these limits too: the engine divides them by the attention ranks, and the plan counts for one.
+        ranks = pool.dp if pool.ep > 1 else 1
         return [
             *("--context-length", str(pool.max_model_len)),
-            *("--max-running-requests", str(pool.max_num_seqs)),
+            *("--max-running-requests", str(pool.max_num_seqs * ranks)),
             *("--max-prefill-tokens", str(pool.max_num_batched_tokens)),
-            *("--chunked-prefill-size", str(pool.max_num_batched_tokens) if chunked else "-1"),
+            *("--chunked-prefill-size", str(pool.max_num_batched_tokens * ranks) if chunked else "-1"),
             *("--mem-fraction-static", number(static_fraction(pool))),
             *([] if model.prefix_caching and model.task != "embed" else ["--disable-radix-cache"]),
             *self._tiers(pool),

@@ -270,7 +270,7 @@ def _own_limits(prepared: Prepared) -> Iterator[Lever]:
     spec, on_gpu = prepared.spec, any(i.gpu for i in prepared.instances)
     if spec.hardware.gpus or spec.hardware.instance_types:
         yield Lever("any hardware", f"{prepared.field}.hardware", replace(prepared, instances=gpu_instances() if on_gpu else cpu_instances()))
-    if prepared.degrees is not None:
+    if prepared.degrees is not None and spec.hardware.sharing is None:
         yield Lever("parallelism chosen by the plan", f"{prepared.field}.parallelism", replace(prepared, degrees=None))
     if prepared.engine.max_num_seqs is not None or prepared.engine.max_num_batched_tokens is not None:
         free = replace(prepared.engine, max_num_seqs=None, max_num_batched_tokens=None)

@@ -143,7 +143,7 @@ def plan_nodes(
         placement_group_name=spec.placement_group if placement else None,
         ami_release=release(spec) if kind == "karpenter" else _release(field, spec, kind, problems), updates=_updates(field, spec, kind, problems),
         warm_pool=warm_pool(buying.capacity) if kind == "self_managed" else None,
-        kube_reserved=kube_reserved(instance, pods) if kind == "karpenter" else {},
+        kube_reserved=kube_reserved(instance, pods) if kind == "karpenter" or spec.os == "al2023" else {},
         claims=claims(instance, purchase, chosen) if kind == "karpenter" else (),
     )  # fmt: skip
 

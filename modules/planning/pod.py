@@ -20,6 +20,8 @@ _EVICTION_BYTES = 100 * MIB
 KERNEL_SHARE = 0.03
 # NCCL and the engine's worker processes meet in /dev/shm.
 _SHM_ONE_GPU, _SHM_PER_GPU, _SHM_MOST = 2 * GIB, 4 * GIB, 32 * GIB
+# Assumed, not measured: PyTorch with a CUDA context and the API server beside it hold less than this with no weights on the host.
+_LEAST_PROCESS_BYTES = 3 * GIB
 CACHE_FACTOR = 1.2
 WEIGHTS_FROM: dict[str, Literal["store", "peers", "lustre"]] = {"disk": "store", "root_volume": "store", "peers": "peers", "lustre": "lustre"}
 
@@ -50,6 +52,14 @@ def plan_pod(
     cpu = (instance.vcpus * 1000 - reserved_cpu_millis(instance.vcpus) - _AGENT_CPU_MILLIS) // pods_per_node // 10 * 10
     kept = reserved_bytes(max_pods) + _EVICTION_BYTES + _AGENT_BYTES
     memory = int((instance.memory_bytes * (1 - KERNEL_SHARE) - kept) / pods_per_node) // MIB * MIB
+    left = memory - shm
+    if shm < memory and gpus and spec.hardware.sharing is not None and left < _LEAST_PROCESS_BYTES:
+        problems.append(
+            Problem(
+                f"leaves each engine process {format_bytes(left)} of memory on {instance.name}, and one with its server needs {format_bytes(_LEAST_PROCESS_BYTES)}",
+                f"{field}.hardware.sharing", value=str(pods_per_node), fix="set fewer replicas, a smaller shm, or choose a larger type in hardware.instance_types",
+            )
+        )  # fmt: skip
     if shm >= memory:
         problems.append(
             Problem(

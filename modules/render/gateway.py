@@ -23,6 +23,8 @@ MODEL_HEADER = "x-ai-eg-model"
 TOKENS_KEY = "llm_total_token"
 # A load balancer that gives up before the gateway would cut silent streams; 350 s is its own default, 6000 s its limit.
 _NLB_IDLE_MIN_S, _NLB_IDLE_MAX_S = 350, 6000
+# A proxy that stops keeps its streams for this long by default (Envoy Gateway, "Graceful Shutdown", read 2026-12-01).
+_DRAIN_LEAST_S = 60
 # FC-24: 8 bytes a token hold any prompt as JSON; below these floors long prompts meet 413 or stall.
 _BYTES_PER_TOKEN = 8
 _BUFFER_FLOOR, _STREAM_FLOOR, _CONNECTION_FLOOR = 50 * MIB, 16 * MIB, 24 * MIB
@@ -37,7 +39,7 @@ def render_gateway(plan: DeploymentPlan) -> dict[str, str]:
     common = {"name": plan.name, "namespace": plan.namespace, "labels": naming.deployment_labels(plan)}
     counts_tokens = gateway.limits is not None and gateway.limits.tokens_per_hour is not None
     files = {
-        "gateway.yaml": fill("gateway/gateway.yaml.j2", {**common, "gateway": gateway_view(gateway)}),
+        "gateway.yaml": fill("gateway/gateway.yaml.j2", {**common, "gateway": gateway_view(plan)}),
         "client-traffic-policy.yaml": fill("gateway/client-traffic-policy.yaml.j2", {**common, "policy": client_view(plan)}),
     }
     for name, model in sorted(plan.models.items()):
@@ -56,8 +58,9 @@ def render_gateway(plan: DeploymentPlan) -> dict[str, str]:
     return files
 
 
-def gateway_view(gateway: GatewayPlan) -> dict[str, Any]:
-    """Class, proxies and listener."""
+def gateway_view(plan: DeploymentPlan) -> dict[str, Any]:
+    """Class, proxies and listener. A proxy that goes waits as long as any engine behind it may need to end its streams."""
+    gateway = plan.gateway
     port = 443 if gateway.tls_secret else 80
     idle_s = min(_NLB_IDLE_MAX_S, max(_NLB_IDLE_MIN_S, math.ceil(gateway.stream_idle_timeout_s)))
     prefix = "service.beta.kubernetes.io/aws-load-balancer-"
@@ -69,6 +72,7 @@ def gateway_view(gateway: GatewayPlan) -> dict[str, Any]:
     listener["allowedRoutes"] = {"namespaces": {"from": "Same"}}
     return {
         "class_name": gateway.class_name,
+        "drain": seconds(max(_DRAIN_LEAST_S, *(pool.lifecycle.grace_s for _, _, _, pool in plan.pool_items()))),
         "listener": listener,
         "annotations": {
             f"{prefix}attributes": "load_balancing.cross_zone.enabled=true",

@@ -64,7 +64,9 @@ def _changes(settings: Settings) -> list[tuple[str, MemoryRequest]]:
     narrower = [name for name in ("fp8", "int8", "awq", "nvfp4") if METHODS[name].bits < METHODS[settings.weights].bits]
     usable = [name for name in narrower if request.gpu is None or _runs(request, request.gpu, name)]
     changes += [(f"{name} weights make it fit", replace(request, weights=name)) for name in usable]
-    degrees = [tp for tp in legal_degrees(request.model, _NODE_GPUS, weights=settings.weights, ep=request.ep) if tp > request.tp]
+    # A slice of a card is all that a process sees (FC-31), so no other degree helps there.
+    sliced = request.gpu is not None and "/" in request.gpu.name
+    degrees = [] if sliced else [tp for tp in legal_degrees(request.model, _NODE_GPUS, weights=settings.weights, ep=request.ep) if tp > request.tp]
     wider = next((tp for tp in degrees if _room(replace(request, tp=tp)) >= 1), None)
     if wider is not None:
         changes.append((f"tensor parallelism {wider} makes it fit", replace(request, tp=wider)))

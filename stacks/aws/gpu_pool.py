@@ -163,6 +163,7 @@ def _template(stack: Stack, group: Group, security_groups: list[Ref], own_role: 
         user_data=user_data(
             os=nodes.os,
             max_pods=nodes.max_pods,
+            kube_reserved=nodes.kube_reserved,
             local_disks=nodes.local_nvme_count > 0,
             warm=nodes.warm_pool is not None,
             mirror=stack.plan.model_store.distribution.image_peers,

@@ -52,22 +52,35 @@ class ClusterCoordinates:
     taints: Mapping[str, str]  # key -> value:effect
 
 
-def user_data(*, os: str, max_pods: int, local_disks: bool, cluster: ClusterCoordinates | None, warm: bool = False, mirror: bool = False) -> Ref | str:
+def user_data(
+    *,
+    os: str,
+    max_pods: int,
+    local_disks: bool,
+    cluster: ClusterCoordinates | None,
+    kube_reserved: Mapping[str, str] | None = None,
+    warm: bool = False,
+    mirror: bool = False,
+) -> Ref | str:
     """The base64 text of the launch template; `cluster` only where EKS does not tell the node itself.
 
+    `kube_reserved` is what the kubelet of AL2023 keeps, which nodeadm would else work out from the pods that the type could hold.
     A `warm` node joins when it is taken into service. With `mirror` containerd keeps layers and asks mirrors, so that nodes can pull from each other.
     """
     if os == "bottlerocket":
         config = _bottlerocket(max_pods, local_disks, cluster, warm=warm)
     else:
-        config = _multipart(_node_config(max_pods, local_disks, cluster, mirror=mirror), warm=warm)
+        config = _multipart(_node_config(max_pods, local_disks, cluster, kube_reserved=kube_reserved or {}, mirror=mirror), warm=warm)
     if any(isinstance(p, Ref) for p in config.parts):
         return call("string", "base64encode", config)
     return base64.b64encode("".join(str(p) for p in config.parts).encode()).decode()
 
 
-def _node_config(max_pods: int, local_disks: bool, cluster: ClusterCoordinates | None, *, mirror: bool) -> Text:
-    kubelet: dict[str, Value] = {"config": {"maxPods": max_pods}}
+def _node_config(max_pods: int, local_disks: bool, cluster: ClusterCoordinates | None, *, kube_reserved: Mapping[str, str], mirror: bool) -> Text:
+    config: dict[str, Value] = {"maxPods": max_pods}
+    if kube_reserved:
+        config["kubeReserved"] = dict(sorted(kube_reserved.items()))
+    kubelet: dict[str, Value] = {"config": config}
     spec: dict[str, Value] = {"kubelet": kubelet}
     if cluster:
         spec["cluster"] = {

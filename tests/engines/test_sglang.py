@@ -65,6 +65,11 @@ def test_degrees() -> None:
     experts = command({"dp": 2, "ep": 8})
     assert ("8", "2", "8") == tuple(option(experts, name) for name in ("--tp-size", "--attn-dp-size", "--ep-size"))
     assert "--dp-size" not in experts
+    # The engine divides these two by the attention ranks; the plan's are of one rank.
+    one = command({"ep": 4})
+    for name in ("--max-running-requests", "--chunked-prefill-size"):
+        assert 2 * int(option(one, name)) == int(option(experts, name))
+        assert option(copies, name) == option(one, name)
     with pytest.raises(InputError, match="over all 4 ranks or over none"):
         command({"ep": 2})
 

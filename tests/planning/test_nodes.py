@@ -181,3 +181,12 @@ def test_fc38_another_pool_moves_nothing() -> None:
     alone, beside = plan({"chat": model()}), plan({"chat": model(), "huge": huge(zones=["use1-az1"])})
     assert alone.models["chat"] == beside.models["chat"]
     assert "use1-az1" in beside.cloud.zones
+
+
+def test_a_whole_nodes_pod_fits_what_the_kubelet_leaves() -> None:
+    """On a g5.4xlarge (64 GiB, addresses for 234 pods) the kubelet is told to keep memory for the planned pods alone, so that the pod fits."""
+    pool = plan({"m": model(hardware={"instance_types": ["g5.4xlarge"]}, nodes={"kind": "managed"})}).models["m"].pools["aggregated"]
+    nodes = pool.infrastructure
+    kept = int(nodes.kube_reserved["memory"].removesuffix("Mi"))
+    assert kept == 255 + 11 * nodes.max_pods
+    assert pool.pod.memory_bytes / 2**20 <= 65536 * 0.97 - kept - 100

@@ -65,3 +65,24 @@ def test_fc16_local_disks_are_the_budget() -> None:
     pool = plan({"m": model(model_cache="700GB", hardware={"instance_types": ["p5.48xlarge"]})}).models["m"].pools["aggregated"]
     assert 30_400 * 10**9 == pool.infrastructure.ephemeral_storage_bytes
     assert 700 * 10**9 == pool.pod.model_cache_bytes
+
+
+def test_turns_on_one_card_leave_each_process_memory_to_live() -> None:
+    """Eight engine processes on a node of 16 GiB have too little each, and the way out is named; two have enough."""
+    embed = {
+        "source": "BAAI/bge-large-en-v1.5", "task": "embed", "shm": "256Mi", "max_model_len": 512,
+        "workload": {"peak_rps": 50, "input_tokens": {"mean": 120, "p95": 400}}, "slo": {"ttft_p95": "500ms"},
+    }  # fmt: skip
+    shared = {"instance_types": ["g6.xlarge"], "sharing": {"mode": "time-slicing", "replicas": 8}}
+    with pytest.raises(InputError, match="leaves each engine process") as caught:
+        plan({"m": {**embed, "hardware": shared}})
+    assert ["models.m.hardware.sharing"] == [p.field for p in caught.value.problems]
+    assert plan({"m": {**embed, "hardware": {**shared, "sharing": {"mode": "time-slicing", "replicas": 2}}}}).models
+
+
+def test_a_slice_is_not_offered_more_gpus() -> None:
+    """What does not fit a MIG instance is told without tensor parallelism or a free choice of it, which are refused there (FC-31)."""
+    sliced = {"gpus": ["H100"], "sharing": {"mode": "mig", "profile": "3g.40gb"}}
+    with pytest.raises(InputError) as caught:
+        plan({"m": model("Qwen/Qwen3-32B", quality="reference", hardware=sliced)})
+    assert "tensor parallelism" not in str(caught.value) and "parallelism chosen by the plan" not in str(caught.value)

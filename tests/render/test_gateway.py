@@ -155,3 +155,9 @@ def test_listener_follows_host_and_certificate() -> None:
 def test_no_gateway_no_family() -> None:
     """A gateway that is off leaves no file."""
     assert [] == [path for path in render(with_gateway(enabled=False)) if path.startswith("gateway/")]
+
+
+def test_a_proxy_that_goes_waits_for_the_longest_stream() -> None:
+    """Envoy's pods drain at least as long as the engine that needs longest to end its streams, and never less than the default minute."""
+    longest = max(pool.lifecycle.grace_s for _, _, _, pool in SAMPLE.pool_items())
+    assert f"{max(60, longest)}s" == one(SAMPLE, "EnvoyProxy")["spec"]["shutdown"]["drainTimeout"]

@@ -155,6 +155,14 @@ def test_fc09_a_custom_image_gets_a_complete_node_config() -> None:
     assert "version" not in group
 
 
+def test_the_kubelet_keeps_what_pods_were_sized_by() -> None:
+    """nodeadm would keep memory for all pods that the type can hold, whatever maxPods says, and the pod of a whole node would never fit."""
+    kept = {"memory": "1465Mi", "cpu": "110m", "ephemeral-storage": "1Gi"}
+    for more in ({}, CUSTOM_AMI, {"kind": "self_managed"}):
+        template = nodes_of(one_pool(**{**more, "kube_reserved": kept}))["aws_launch_template"]["m-aggregated"]
+        assert kept == node_config(template)["spec"]["kubelet"]["config"]["kubeReserved"]
+
+
 def test_fc09_without_an_own_image_the_group_names_the_accelerated_one() -> None:
     """A managed GPU group on EKS's image says AL2023_x86_64_NVIDIA; its NodeConfig leaves the cluster to EKS."""
     resources = sample_stacks()["nodes"]["resource"]
