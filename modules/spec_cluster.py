@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
@@ -16,10 +17,25 @@ RetentionDays = Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545
 AddonName = Literal["aws-ebs-csi-driver", "aws-fsx-csi-driver", "aws-mountpoint-s3-csi-driver", "coredns", "eks-pod-identity-agent", "kube-proxy", "vpc-cni"]
 
 
+_RESERVED = tuple(
+    map(ipaddress.IPv4Network, ("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "224.0.0.0/3"))
+)
+
+
 class Endpoint(Strict):
     """Who reaches the Kubernetes API from outside the VPC; nobody by default. Inside the VPC the endpoint is always private."""
 
     public_cidrs: names.Cidrs = Field((), description="IPv4 ranges that may reach the public API endpoint; empty: private.", examples=[["203.0.113.0/24"]])
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        # Source: EKS user guide, "Configure network access to cluster API server endpoint": no reserved addresses (read 2026-12-01).
+        for cidr in self.public_cidrs:
+            inside = next((kept for kept in _RESERVED if ipaddress.IPv4Network(cidr).subnet_of(kept)), None)
+            if inside is not None:
+                yield (
+                    "public_cidrs",
+                    f"{cidr} lies in {inside}, which no client on the internet comes from, and EKS refuses it; name the public addresses you come from",
+                )
 
 
 class AccessEntry(Strict):

@@ -42,8 +42,11 @@ class Cloud(Strict):
     def faults(self) -> Iterator[tuple[str, str]]:
         if "audit" not in self.log_types:
             yield "log_types", "the audit log must be kept: without it nobody can tell who changed what"
-        if not 16 <= (size := ipaddress.IPv4Network(self.vpc_cidr).prefixlen) <= 24:
-            yield "vpc_cidr", f"/{size} does not hold the network; a VPC of ours is /16 to /24"
+        network = ipaddress.IPv4Network(self.vpc_cidr)
+        if not 16 <= network.prefixlen <= 22:
+            yield "vpc_cidr", f"/{network.prefixlen} does not hold the network; a VPC of ours is /16 to /22"
+        if network.is_link_local or network.is_loopback or network.is_multicast:
+            yield "vpc_cidr", f"{self.vpc_cidr} holds addresses that hosts keep to themselves; use a private range such as 10.0.0.0/16"
 
 
 class Jwt(Strict):

@@ -10,8 +10,10 @@ from inferform.load import load_spec
 from inferform.load_fields import parts
 from inferform.names import WANTS
 from inferform.spec import DeploymentSpec
+from inferform.spec_cluster import Endpoint
+from inferform.spec_platform import Cloud
 from inferform.spec_scaling import HpaScaling, KedaScaling, Scaling
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from specs import MINIMAL, with_model, write
 
 
@@ -173,3 +175,18 @@ def test_contradictions_are_reported_together() -> None:
     """A part with three contradictions tells all three."""
     scaling = Scaling.model_construct(min=3, max=1, idle=2, fixed=False, keda=KedaScaling(), hpa=HpaScaling())
     assert ["hpa", "idle", "min"] == [name for name, _ in scaling.faults()]
+
+
+@pytest.mark.parametrize("cidr", ["10.0.0.0/8", "192.168.1.0/24", "100.64.0.0/16", "169.254.0.0/16"])
+def test_the_public_endpoint_is_for_public_addresses(cidr: str) -> None:
+    """EKS refuses reserved ranges in public_access_cidrs, so the spec does before a network is made."""
+    with pytest.raises(ValidationError, match="EKS refuses it"):
+        Endpoint(public_cidrs=(cidr,))
+    assert Endpoint(public_cidrs=("203.0.113.0/24",)).public_cidrs
+
+
+@pytest.mark.parametrize(("cidr", "told"), [("10.0.0.0/24", "/16 to /22"), ("169.254.0.0/16", "hosts keep to themselves"), ("127.0.0.0/16", "hosts keep")])
+def test_a_network_that_no_vpc_can_have_is_refused(cidr: str, told: str) -> None:
+    """Too small for the subnets, or addresses that every host uses for itself."""
+    with pytest.raises(ValidationError, match=told):
+        Cloud.model_validate({"provider": "aws", "region": "us-east-1", "vpc_cidr": cidr})

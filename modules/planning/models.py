@@ -227,7 +227,7 @@ def _warnings(prepared: Prepared, variant: Variant, pools: dict[str, Pool]) -> l
     for role, opt in variant.options.items():
         pool, cut = pools[role].plan, opt.choice.fit.cut
         where = name if role == "aggregated" else f"{name}/{role}"
-        found += [f"{where}: {note}" for note in prepared.market.notes(opt.choice.instance)]
+        found += [f"{where}: {note}" for note in (*prepared.market.notes(opt.choice.instance), *prepared.market.idle(opt.parts))]
         if pool.gpu is not None:
             checked = check_precision(
                 prepared.model, cut.gpu, weights=cut.weights, kv_cache=prepared.engine.kv_cache, engine=settings.engine.name, engine_version=settings.version

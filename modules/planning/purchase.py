@@ -139,6 +139,19 @@ class Market:
             if max(most[at], filled[1][at], filled[0][at]) > 0
         )  # fmt: skip
 
+    def idle(self, parts: tuple[PurchasePart, ...]) -> tuple[str, ...]:
+        """Sources of the list that get no node even at the most: nobody should count on them as a fallback."""
+        listed = self.capacity.purchase
+        if listed == "auto":
+            return ()
+        used = [(part.kind, part.reservation_id) for part in parts]
+        left = [f"purchase[{at}] ({s.kind.value})" for at, s in enumerate(listed) if (s.kind.value, s.reservation_id) not in used]
+        return (
+            (f"{', '.join(left)} of the list gets no node, so it is no fallback: the sources before it hold them all; cap those with max_nodes",)
+            if left
+            else ()
+        )
+
     def notes(self, instance: Instance) -> tuple[str, ...]:
         """What a buyer should know about the prices used."""
         sources = self.sources(instance)

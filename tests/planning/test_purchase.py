@@ -118,3 +118,12 @@ def test_prices_carry_date_and_source() -> None:
         for part in pool.purchase:
             assert part.price_as_of.startswith("20")
             assert part.price_source
+
+
+def test_a_source_that_gets_no_node_is_told() -> None:
+    """Uncapped spot before on-demand takes every node, so on-demand is no fallback; a cap on spot makes it one."""
+    batch = model(workload={"profile": "batch", "peak_rps": 60}, hardware={"gpus": ["L4"]})
+    order = [{"kind": "spot"}, {"kind": "on_demand"}]
+    assert any("purchase[1] (on_demand) of the list gets no node" in text for text in plan({"m": batch}, capacity={"purchase": order}).warnings)
+    capped = [{"kind": "spot", "max_nodes": 1}, {"kind": "on_demand"}]
+    assert not any("gets no node" in text for text in plan({"m": batch}, capacity={"purchase": capped}).warnings)
