@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from typing import Any
 
 import jsonschema
 import pytest
 import yaml
+from inferform.labels import node_cache_path
 from inferform.plan import DeploymentPlan
 from inferform.render import render
 from rendered import NO_REFERENCE, REFERENCE, objects, one, pods
@@ -180,3 +182,13 @@ def test_karpenter_finds_the_type_that_its_pods_fill(source: str, instance: str)
     room = pool.infrastructure.memory_bytes / 2**20 * (1 - overhead) - int(kept["memory"].removesuffix("Mi")) - 100
     assert pool.pod.memory_bytes * pool.replicas_per_node / 2**20 + 1024 <= room
     assert pool.pod.cpu_millis * pool.replicas_per_node + 400 <= pool.infrastructure.vcpus * 1000 - int(kept["cpu"].removesuffix("m"))
+
+
+def test_the_weight_cache_of_bottlerocket_lies_on_the_local_disks() -> None:
+    """Karpenter moves only the directories of containerd, kubelet and logs to the array, so the node is told to bind the cache; AL2023 needs no word."""
+    asked = {"hardware": {"instance_types": ["g6e.xlarge"]}}
+    bottlerocket = one(made(model(nodes={"kind": "karpenter", "os": "bottlerocket", "ami_release": "v1.57.0"}, **asked)), "EC2NodeClass")["spec"]
+    (bound,) = tomllib.loads(bottlerocket["userData"])["settings"]["bootstrap-commands"].values()
+    assert [["apiclient", "ephemeral-storage", "bind", "--dirs", node_cache_path(os="bottlerocket", local_disks=True)]] == bound["commands"]
+    assert (True, "always") == (bound["essential"], bound["mode"])
+    assert "userData" not in one(made(model(nodes={"kind": "karpenter"}, **asked)), "EC2NodeClass")["spec"]
