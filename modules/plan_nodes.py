@@ -11,6 +11,9 @@ from pydantic import Field
 
 # FC-14: one taint, used by node groups, daemonsets and serving pods alike.
 GPU_TAINT_KEY = "nvidia.com/gpu"
+# Devices and huge pages of nodes with EFA. What the EFA guide of EKS asks for per pod; libfabric takes its buffers from there.
+EFA_RESOURCE, HUGE_PAGES_RESOURCE = "vpc.amazonaws.com/efa", "hugepages-2Mi"
+EFA_HUGE_PAGES, HUGE_PAGE = 2560, 2 * 2**20
 
 
 class Count(Part):
@@ -130,5 +133,7 @@ class NodesPlan(Part):
     ami_release: str | None = Field(None, description="Release of the EKS image; None for the newest.")
     updates: Literal["rolling", "manual"] = Field("manual", description="Whether running nodes are replaced when image or template change.")
     warm_pool: WarmPoolPlan | None = Field(None, description="Nodes kept ready beside the group; None for none.")
-    kube_reserved: dict[str, str] = Field({}, description="What the kubelet keeps for itself, as pods are sized; empty where the image works it out from max_pods.")
+    kube_reserved: dict[str, str] = Field(
+        {}, description="What the kubelet keeps for itself, as pods are sized; empty where the image works it out from max_pods."
+    )
     claims: tuple[NodeClaims, ...] = Field((), description="Karpenter NodePools of this pool, first choice first; empty for other kinds.")

@@ -8,6 +8,7 @@ from typing import Any
 from inferform import labels
 from inferform.engines import Engine, Place, PodVariable, dynamo, find_engine
 from inferform.plan import ModelPlan, PoolPlan
+from inferform.plan_nodes import EFA_HUGE_PAGES, EFA_RESOURCE, HUGE_PAGE, HUGE_PAGES_RESOURCE
 from inferform.plan_serving import HOME_BYTES, TMP_BYTES
 from inferform.quantities import GIB, kubernetes_bytes
 from inferform.render import closeness, images, kv_tiers, naming, priorities, weights
@@ -23,9 +24,6 @@ CONFIG_PATH = f"{CONFIG_MOUNT}/{CONFIG_FILE}"
 LEADER_ADDRESS = PodVariable("$(LWS_LEADER_ADDRESS)")
 WORKER_INDEX = PodVariable("$(LWS_WORKER_INDEX)")
 GPU_RESOURCE = "nvidia.com/gpu"
-EFA_RESOURCE = "vpc.amazonaws.com/efa"
-# What the EFA guide of EKS asks for per pod; libfabric takes its buffers from there.
-EFA_HUGE_PAGES, HUGE_PAGE = 2560, 2 * 2**20
 
 
 def tolerations(pools: Iterable[PoolPlan]) -> list[dict[str, str]]:
@@ -56,7 +54,7 @@ def resources(pool: PoolPlan) -> dict[str, Any]:
         share = max(1, pool.replicas_per_node) if pool.nodes_per_replica == 1 else 1
         fixed[EFA_RESOURCE] = max(1, efa.interfaces // share)
         if pool.infrastructure.kind != "karpenter":
-            fixed["hugepages-2Mi"] = kubernetes_bytes(EFA_HUGE_PAGES // share * HUGE_PAGE)
+            fixed[HUGE_PAGES_RESOURCE] = kubernetes_bytes(EFA_HUGE_PAGES // share * HUGE_PAGE)
     disk = {"ephemeral-storage": kubernetes_bytes(pool.pod.kv_tiers.disk_bytes)} if pool.pod.kv_tiers and pool.pod.kv_tiers.disk_bytes else {}
     return {"requests": {"cpu": f"{pool.pod.cpu_millis}m", **disk, **fixed}, "limits": fixed}
 

@@ -6,10 +6,11 @@ import math
 from typing import Any
 
 from inferform.plan import DeploymentPlan
+from inferform.plan_nodes import EFA_RESOURCE
 from inferform.plan_serving import TRIM_CPU_MILLIS, TRIM_MEMORY_BYTES
 from inferform.quantities import GIB, kubernetes_bytes
 from inferform.render import weights
-from inferform.render.pods import EFA_RESOURCE, GPU_RESOURCE, resources
+from inferform.render.pods import GPU_RESOURCE, resources
 from inferform.render.router import CPU_MILLIS, MEMORY_BYTES, REPLICAS, SURGE, has_graph, has_router
 
 _IMPORT_CPU_MILLIS, _IMPORT_MEMORY_BYTES = 2000, 4 * GIB

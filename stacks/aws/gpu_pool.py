@@ -12,6 +12,7 @@ from inferform.stacks.aws.cluster import NODE_POLICIES
 from inferform.stacks.aws.groups import Group, groups, image_parameter
 from inferform.stacks.aws.launch_template import launch_template
 from inferform.stacks.aws.node_config import ClusterCoordinates, user_data
+from inferform.stacks.aws.node_template import resource_tags
 from inferform.stacks.resource import Handle, Lifecycle, Precondition, Stack
 from inferform.stacks.values import Ref, Value, call
 
@@ -217,6 +218,7 @@ def _managed(stack: Stack, group: Group, template: Handle, place: Place, rules: 
             "launch_template": {"id": template.ref("id"), "version": template.ref("latest_version")},
             "scaling_config": {"min_size": group.nodes.min, "desired_size": group.nodes.steady, "max_size": group.nodes.max},
             "update_config": {"max_unavailable": 1},
+            "tags": resource_tags(group) or None,
         },
         depends_on=rules,
         lifecycle=lifecycle,

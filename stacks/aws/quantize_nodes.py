@@ -7,6 +7,7 @@ from inferform.plan_quantize import QuantizePlan
 from inferform.stacks.aws.account import bounded
 from inferform.stacks.aws.launch_template import launch_template
 from inferform.stacks.aws.node_config import user_data
+from inferform.stacks.aws.node_template import quantize_tags
 from inferform.stacks.resource import Stack
 from inferform.stacks.values import call
 
@@ -49,6 +50,7 @@ def _group(stack: Stack, model: str, made: QuantizePlan) -> None:
             "launch_template": {"id": template.ref("id"), "version": template.ref("latest_version")},
             "scaling_config": {"min_size": 0, "desired_size": 0, "max_size": 1},
             "update_config": {"max_unavailable": 1},
+            "tags": quantize_tags(made),
         },
         lifecycle={"ignore_changes": ["scaling_config[0].desired_size"]},
     )

@@ -10,6 +10,7 @@ from inferform.plan_nodes import WarmPoolPlan
 from inferform.stacks.aws import termination
 from inferform.stacks.aws.account import bounded, tags
 from inferform.stacks.aws.groups import Group
+from inferform.stacks.aws.node_template import TEMPLATE, resource_tags
 from inferform.stacks.resource import Handle, Lifecycle, Precondition, Stack
 from inferform.stacks.values import Ref, Value
 
@@ -141,12 +142,9 @@ def _tags(stack: Stack, group: Group) -> dict[str, str]:
     if group.infrastructure.autoscaled:
         found |= {"k8s.io/cluster-autoscaler/enabled": "true", f"k8s.io/cluster-autoscaler/{cluster}": "owned"}
         # What the autoscaler cannot see of a group that stands at zero.
-        template = "k8s.io/cluster-autoscaler/node-template"
-        found |= {f"{template}/label/{key}": value for key, value in group.labels.items()}
-        found |= {f"{template}/taint/{key}": f"{value}:{TAINT_EFFECT}" for key, value in group.taints.items()}
-        nodes = group.infrastructure
-        if nodes.sharing:
-            found[f"{template}/resources/{nodes.sharing.resource}"] = str(nodes.gpus_per_node)
+        found |= {f"{TEMPLATE}/label/{key}": value for key, value in group.labels.items()}
+        found |= {f"{TEMPLATE}/taint/{key}": f"{value}:{TAINT_EFFECT}" for key, value in group.taints.items()}
+        found |= resource_tags(group)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,9 @@ import samples
 import yaml
 from inferform.errors import InputError
 from inferform.labels import TAINT_VALUE
+from inferform.plan_serving import KvTiersPlan
+from inferform.stacks.aws.groups import groups
+from inferform.stacks.aws.node_template import resource_tags
 from synthesis import changed, one_pool, part, sample_stacks, stacks_of, user_data_text
 
 Json = dict[str, Any]
@@ -192,6 +196,26 @@ def test_fc10_only_an_autoscaled_group_ignores_its_desired_size() -> None:
     assert ["scaling_config[0].desired_size"] == scaled["lifecycle"]["ignore_changes"]
     assert {"min_size": 1, "desired_size": 1, "max_size": 2} == fixed["scaling_config"]
     assert "ignore_changes" not in fixed["lifecycle"]
+
+
+def test_an_empty_managed_group_tells_what_its_type_does_not() -> None:
+    """Tags of the node group name EFA, huge pages and the disk of a KV cache tier; a plain group and one of fixed size have none."""
+    prefix = "k8s.io/cluster-autoscaler/node-template/resources"
+    wired: Json = {"zones": ["use1-az4"], "coupled": True, "efa": EFA}
+    assert {f"{prefix}/vpc.amazonaws.com/efa": "32", f"{prefix}/hugepages-2Mi": str(5 * 2**30)} == only_group(one_pool(**wired))["tags"]
+    assert "tags" not in only_group(one_pool())
+    assert "tags" not in only_group(one_pool(autoscaled=False, **wired))
+    (model,) = (plan := one_pool()).models.values()
+    pool = model.pools["aggregated"]
+    tier = KvTiersPlan.model_construct(disk_bytes=2**40)
+    tiered = pool.model_copy(update={"pod": pool.pod.model_copy(update={"kv_tiers": tier})})
+    tags = resource_tags(replace(groups(plan)[0], pool=tiered))
+    assert {f"{prefix}/ephemeral-storage": str(pool.infrastructure.ephemeral_storage_bytes)} == tags
+
+
+def only_group(plan: Any) -> Json:
+    (group,) = nodes_of(plan)["aws_eks_node_group"].values()
+    return dict(group)
 
 
 @pytest.mark.parametrize(

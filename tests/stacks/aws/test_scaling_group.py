@@ -74,6 +74,17 @@ def test_fc11_a_group_of_reserved_nodes_launches_nowhere_else() -> None:
     assert "capacity-reservations-only" == group_of([RESERVED])["capacity_reservation_specification"]["capacity_reservation_preference"]
 
 
+def test_an_empty_group_tells_of_efa_and_huge_pages() -> None:
+    """Pods ask for both, which no instance type shows the autoscaler; where it does not own the count nothing is told."""
+    efa = {"network_cards": 32, "interfaces": 32, "interface_type_first": "efa", "interface_type_rest": "efa-only"}
+    prefix = "k8s.io/cluster-autoscaler/node-template/resources"
+    for autoscaled in (True, False):
+        made = one_pool(kind="self_managed", autoscaled=autoscaled, zones=["use1-az4"], coupled=True, efa=efa)
+        tags = {t["key"]: t["value"] for t in stacks_of(made)["nodes"]["resource"]["aws_autoscaling_group"]["m-aggregated"]["tag"]}
+        told = {key: value for key, value in tags.items() if key.startswith(prefix)}
+        assert ({f"{prefix}/vpc.amazonaws.com/efa": "32", f"{prefix}/hugepages-2Mi": str(5 * 2**30)} if autoscaled else {}) == told
+
+
 def test_nodes_join_and_are_found_by_the_autoscaler() -> None:
     """Tags say whose nodes these are, that they may join, and what a group at zero would offer."""
     tags = {t["key"]: t["value"] for t in sample_stacks()["nodes"]["resource"]["aws_autoscaling_group"]["llama-8b-aggregated"]["tag"]}
