@@ -171,6 +171,11 @@ class DeploymentPlan(Part):
         """(model name, model, pool name, pool) in name order."""
         return [(m, model, p, model.pools[p]) for m, model in sorted(self.models.items()) for p in sorted(model.pools)]
 
+    def has_scaled_groups(self) -> bool:
+        """Whether the Cluster Autoscaler sets the count of any node group: a pool's that Karpenter does not own, or one of quantization jobs."""
+        pools = (pool.infrastructure for _, _, _, pool in self.pool_items())
+        return any(nodes.autoscaled and nodes.kind != "karpenter" for nodes in pools) or any(model.quantize for model in self.models.values())
+
     def cluster_name(self) -> str:
         """Name of the EKS cluster."""
         return self.resource_prefix()

@@ -77,7 +77,7 @@ def interface_services(spec: DeploymentSpec) -> tuple[str, ...]:
     if not spec.cloud.interface_endpoints:
         return ()
     more = {
-        "autoscaling": any(model.nodes.autoscaled for model in spec.models.values()),
+        "autoscaling": any(model.nodes.autoscaled or model.quantize for model in spec.models.values()),
         "elasticloadbalancing": balances(spec),
         "secretsmanager": spec.cloud.controllers.external_secrets,
         "aps-workspaces": spec.observability.remote_write is not None,

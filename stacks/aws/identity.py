@@ -49,7 +49,7 @@ def _controllers(stack: Stack, account: Account) -> list[ServiceAccount]:
     """Accounts of the controllers that the plan asks for; no role stands ready for one that is not there."""
     plan = stack.plan
     cluster, found = plan.cloud.cluster, []
-    if any(pool.infrastructure.autoscaled and pool.infrastructure.kind != "karpenter" for _, _, _, pool in plan.pool_items()):
+    if plan.has_scaled_groups():
         description = "Sets the node count of the deployment's groups"
         found.append(ServiceAccount(addons.NAMESPACE, controllers.AUTOSCALER, description, "scale-groups", controllers.scale_groups(plan)))
     if cluster.load_balancer_controller:

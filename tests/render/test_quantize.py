@@ -110,7 +110,19 @@ def test_its_nodes_stand_at_zero_until_it_waits() -> None:
     assert pod["nodeSelector"].items() <= group["labels"].items()
     assert {t["key"] for t in group["taint"]} == {t["key"] for t in pod["tolerations"]}
     assert ["scaling_config[0].desired_size"] == group["lifecycle"]["ignore_changes"]
+    # The autoscaler learns of the disk that the job asks for from a tag.
+    disk = int(group["tags"]["k8s.io/cluster-autoscaler/node-template/resources/ephemeral-storage"])
+    asked = next(c["resources"]["requests"]["ephemeral-storage"] for c in pod["initContainers"] if c["name"] == "quantize")
+    assert disk >= mebi(asked) * 2**20
     assert "m-quantize" not in stacks_of(plan({"m": model()}))["nodes"]["resource"]["aws_eks_node_group"]
+
+
+def test_its_group_is_scaled_where_karpenter_owns_every_pool() -> None:
+    """Only the Cluster Autoscaler can start its node: the role is there with the job, and not without it."""
+    role = "cluster-autoscaler"
+    karpenter = {"nodes": {"kind": "karpenter"}}
+    assert role in stacks_of(made(**karpenter))["identity"]["resource"]["aws_eks_pod_identity_association"]
+    assert role not in stacks_of(plan({"m": model(SMALL, **karpenter)}))["identity"]["resource"]["aws_eks_pod_identity_association"]
 
 
 def test_it_may_read_its_data_and_nothing_else() -> None:
