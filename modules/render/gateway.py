@@ -15,6 +15,7 @@ from inferform.plan_platform import GatewayPlan, RateLimitPlan
 from inferform.quantities import kubernetes_bytes
 from inferform.render import naming
 from inferform.render.quantities import duration, seconds
+from inferform.render.router import answering, pods_service
 from inferform.render.templating import fill
 
 MIB = 2**20
@@ -121,7 +122,9 @@ def route_view(plan: DeploymentPlan, name: str, model: ModelPlan) -> dict[str, A
         "model_header": MODEL_HEADER,
         "tokens_key": TOKENS_KEY,
         "service": name,
-        "address": f"{name}.{plan.namespace}.svc.cluster.local",
+        "pods_service": pods_service(name),
+        "selector": answering(name, model),
+        "address": f"{pods_service(name)}.{plan.namespace}.svc.cluster.local",
         "port": port,
     }
 

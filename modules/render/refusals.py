@@ -9,7 +9,7 @@ from inferform.engines import dynamo, engine_names, find_engine
 from inferform.errors import InputError, Problem
 from inferform.plan import DeploymentPlan, ModelPlan, PoolPlan
 from inferform.render import naming, weights
-from inferform.render.router import follows_prefixes, has_graph, has_router, role_service, roles
+from inferform.render.router import follows_prefixes, has_graph, has_router, pods_service, role_service, roles
 
 
 def refuse_what_cannot_run(plan: DeploymentPlan) -> None:
@@ -28,10 +28,12 @@ def _names(plan: DeploymentPlan) -> Iterator[Problem]:
     for name, count in counts.items():
         if count > 1:
             yield Problem(f"{count} pools would share the name {name}", field="models", fix="rename one of the models")
+    limits = plan.gateway.limits if plan.gateway.enabled else None
     services = Counter(
         [
             *plan.models,
             *(role_service(name, model, role) for name, model in plan.models.items() if has_router(model) or has_graph(model) for role in roles(model)),
+            *(pods_service(name) for name in plan.models if limits and limits.tokens_per_hour is not None),
         ]
     )
     for name, count in services.items():

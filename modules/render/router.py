@@ -54,6 +54,16 @@ def role_service(name: str, model: ModelPlan, role: str) -> str:
     return f"{name}-{role}-ready" if has_graph(model) or follows_prefixes(model) else f"{name}-{role}"
 
 
+def answering(name: str, model: ModelPlan) -> dict[str, str]:
+    """Labels of the pods that answer a model's clients: its routers or frontends where it has them, else its engines."""
+    return {labels.MODEL_LABEL: name, naming.COMPONENT: naming.ROUTER if has_router(model) or has_graph(model) else naming.ENGINE}
+
+
+def pods_service(name: str) -> str:
+    """Name of the headless Service over the same pods, for a gateway that chooses among them itself."""
+    return f"{name}-pods"
+
+
 def waits_for(name: str, model: ModelPlan, role: str) -> dict[str, Any] | None:
     """What a pod of that role waits for before it starts; None when for nothing."""
     before = _AFTER.get(role) if has_router(model) or has_graph(model) else None

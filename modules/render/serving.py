@@ -13,7 +13,7 @@ from inferform.render.graph import graph_view
 from inferform.render.naming import Workload
 from inferform.render.pods import CONFIG_FILE, cache_claim, config_name, config_text, pod_view
 from inferform.render.podtext import environment
-from inferform.render.router import has_graph, has_router, router_view
+from inferform.render.router import answering, has_graph, has_router, router_view
 from inferform.render.templating import fill
 
 
@@ -63,13 +63,12 @@ def render_serving(plan: DeploymentPlan) -> dict[str, str]:
 
 def model_view(plan: DeploymentPlan, name: str, model: ModelPlan) -> dict[str, Any]:
     """Accounts and Service of one model."""
-    selector = {labels.MODEL_LABEL: name, naming.COMPONENT: naming.ROUTER if has_router(model) or has_graph(model) else naming.ENGINE}
     return {
         "name": name,
         "namespace": plan.namespace,
         "labels": naming.model_labels(plan, name),
         "accounts": [labels.serving_account(name), *([labels.import_account(name)] if weights.is_on_hub(model) else [])],
-        "selector": selector,
+        "selector": answering(name, model),
         "port": find_engine(model.engine).port,
     }
 

@@ -13,6 +13,9 @@ from inferform.plan import DeploymentPlan
 from inferform.render import render
 from rendered import objects, one
 
+from tests.render.test_graph import graph_plan
+from tests.render.test_router import split
+
 SAMPLE = samples.sample_plan()
 LIMITS = {"tokens_per_hour": 100_000, "requests_per_minute": 600, "store": "redis.redis-system.svc:6379"}
 KEYS = {"api_keys_secret": "llm-keys", "jwt": None}
@@ -122,6 +125,72 @@ def test_fc32_limits_need_identity_and_store() -> None:
     config = yaml.safe_load(render(with_gateway(auth=KEYS, limits=LIMITS))["gateway/envoy-gateway-values.yaml"])["config"]["envoyGateway"]
     assert {"backend": {"type": "Redis", "redis": {"url": "redis.redis-system.svc:6379"}}} == config["rateLimit"]
     assert config["extensionApis"]["enableBackend"]
+
+
+PLANS = {
+    "engines": rendered.one_pool,
+    "groups": lambda: SAMPLE,
+    "router": split,
+    "prefix": lambda: rendered.one_pool({"routing": "prefix"}),
+    "dynamo": graph_plan,
+}
+
+
+@pytest.mark.parametrize("case", PLANS)
+def test_the_ai_gateway_knows_every_ready_pod(case: str) -> None:
+    """A Backend's name is a headless Service over the pods of the model's own Service; its port is theirs, and open to the gateway."""
+    plan = PLANS[case]()
+    found = objects(plan.model_copy(update={"gateway": with_gateway(auth=KEYS, limits=LIMITS).gateway}))
+    services = {s["metadata"]["name"]: s["spec"] for s in objects(found, "Service")}
+    requests = one(found, "NetworkPolicy", "allow-requests")["spec"]
+    for backend in objects(found, "Backend"):
+        name, fqdn = backend["metadata"]["name"], backend["spec"]["endpoints"][0]["fqdn"]
+        host, namespace, rest = fqdn["hostname"].split(".", 2)
+        assert (plan.namespace, "svc.cluster.local") == (namespace, rest)
+        service = services[host]
+        assert "None" == service["clusterIP"]
+        # A pod that is not ready, or terminates, must leave the name.
+        assert "publishNotReadyAddresses" not in service
+        assert services[name]["selector"] == service["selector"]
+        templates = [t for o in found for t in templates_of(o) if service["selector"].items() <= t["metadata"]["labels"].items()]
+        assert templates
+        for template in templates:
+            ports = {p["name"]: p["containerPort"] for c in template["spec"]["containers"] for p in c.get("ports", [])}
+            # Without a cluster address nothing translates ports. Dynamo's operator declares the frontend's port itself.
+            assert fqdn["port"] == ports.get("http", 8000)
+            assert requests["podSelector"] in selectors_of(template["metadata"]["labels"]["app.kubernetes.io/component"])
+        assert fqdn["port"] in [p["port"] for p in requests["ingress"][0]["ports"]]
+    assert len(plan.models) == len(objects(found, "Backend"))
+    assert {"None"} != {s.get("clusterIP") for s in services.values()}
+
+
+def templates_of(item: dict[str, Any]) -> list[dict[str, Any]]:
+    """Pod templates of what may answer requests."""
+    spec = item.get("spec", {})
+    group = spec.get("leaderWorkerTemplate", {})
+    found = [spec.get("template"), *(group.get(part) for part in ("leaderTemplate", "workerTemplate")), *(c["podTemplate"] for c in spec.get("components", []))]
+    return [t for t in found if t and "labels" in t.get("metadata", {})]
+
+
+def selectors_of(component: str) -> list[dict[str, Any]]:
+    """Selectors of the policy for requests that let a pod of that component answer."""
+    key = "app.kubernetes.io/component"
+    both = {"matchExpressions": [{"key": key, "operator": "In", "values": ["engine", "router"]}]}
+    return [both, *([{"matchLabels": {key: "engine"}}] if component == "engine" else [])]
+
+
+def test_plain_routes_need_no_headless_service() -> None:
+    """The gateway reads the endpoints of a Service that a plain route names, so there is no second one."""
+    assert "m-pods" not in {s["metadata"]["name"] for s in objects(rendered.one_pool(), "Service")}
+
+
+def test_a_model_named_like_another_ones_service_is_refused() -> None:
+    """Beside `m` with its Service `m-pods` stands no model `m-pods`; on plain routes it may."""
+    plan = rendered.one_pool()
+    plan = plan.model_copy(update={"models": {"m": plan.models["m"], "m-pods": plan.models["m"]}})
+    render(plan)
+    with pytest.raises(InputError, match="2 services would share the name m-pods"):
+        render(plan.model_copy(update={"gateway": with_gateway(auth=KEYS, limits=LIMITS).gateway}))
 
 
 def test_limits_in_requests_alone_need_no_ai_gateway() -> None:
