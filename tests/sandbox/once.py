@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from inferform.errors import MissingToolError
 from inferform.sandbox.provider import provider_archive
+from moto.moto_api._internal.models import moto_api_backend
 
 Json = dict[str, Any]
 
@@ -27,6 +28,11 @@ def need_terraform() -> None:
         pytest.skip(str(err))
 
 
+def empty_cloud() -> None:
+    """Empties moto, whose state all doubles of a process share: what another test left would be found here."""
+    moto_api_backend.reset()
+
+
 def lived_once(factory: pytest.TempPathFactory, name: str, run: Callable[[Path], Json]) -> Json:
     """The findings of `run`, also under xdist: the first process lives it, the others wait for its file."""
     need_terraform()
@@ -39,6 +45,7 @@ def lived_once(factory: pytest.TempPathFactory, name: str, run: Callable[[Path],
             folder = shared / name
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
+            empty_cloud()
             findings.write_text(json.dumps(run(folder)), encoding="utf-8")
     found: Json = json.loads(findings.read_text(encoding="utf-8"))
     return found

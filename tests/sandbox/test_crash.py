@@ -17,6 +17,7 @@ from inferform.sandbox.server import Double
 from inferform.terraform import Terraform, find_terraform
 from operate.tiny import BACKEND, tiny_plan
 from sandbox.crash import STACKS, Life, built_in, fleet, real, synthesized
+from sandbox.once import empty_cloud
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 SEED = 20261201
@@ -45,6 +46,7 @@ def test_kills_with_the_real_provider(tmp_path: Path) -> None:
     except MissingToolError as err:
         pytest.skip(str(err))
     done = 0
+    empty_cloud()
     with Double() as double:
         provider = tmp_path / "provider"
         backend = sandbox_backend(double.url, provider, os.environ)
