@@ -6,7 +6,7 @@ from typing import Any
 
 from inferform import labels
 from inferform.plan import DeploymentPlan, PoolPlan
-from inferform.render import gpu_sharing, images, naming, node_agents, priorities, queues
+from inferform.render import autoscaler, gpu_sharing, images, naming, node_agents, priorities, queues
 from inferform.render.pods import tolerations
 from inferform.render.templating import fill
 
@@ -50,6 +50,8 @@ def render_platform(plan: DeploymentPlan) -> dict[str, str]:
     }
     if plan.cloud.cluster.load_balancer_controller:
         files["aws-load-balancer-controller-values.yaml"] = fill("platform/aws-load-balancer-controller-values.yaml.j2", {"values": _balancer_values(plan)})
+    if plan.has_scaled_groups():
+        files[autoscaler.AUTOSCALER_VALUES] = autoscaler.autoscaler_values(plan)
     if plan.model_store.distribution.image_peers:
         files[node_agents.SPEGEL_VALUES] = node_agents.image_peers(plan)
     if plugin:

@@ -10,7 +10,11 @@ import samples
 import yaml
 from inferform.plan import DeploymentPlan
 from inferform.render import render
+from inferform.render.autoscaler import RELEASES
 from rendered import objects, one
+from synthesis import sample_stacks
+
+from tests.planning import specs
 
 SAMPLE = samples.sample_plan()
 
@@ -118,6 +122,27 @@ def test_batch_gives_way() -> None:
     assert classes["inferform-batch"]["value"] < classes["inferform-serving"]["value"]
     assert ("Never", "PreemptLowerPriority") == (classes["inferform-batch"]["preemptionPolicy"], classes["inferform-serving"]["preemptionPolicy"])
     assert "inferform-batch" == rendered.pods(rendered.one_pool({"profile": "batch"}), "m-aggregated")[0]["priorityClassName"]
+
+
+def test_the_cluster_autoscaler_finds_its_groups_with_the_account_that_has_its_role() -> None:
+    """Cluster, region, account and the release for the cluster's minor; an unknown minor keeps the chart's image, fixed or Karpenter's pools need none."""
+    path = "platform/cluster-autoscaler-values.yaml"
+    values = yaml.safe_load(render(rendered.plan())[path])
+    assert ({"clusterName": "contract-qa-prod"}, "us-east-1") == (values["autoDiscovery"], values["awsRegion"])
+    associations = sample_stacks()["identity"]["resource"]["aws_eks_pod_identity_association"]
+    account = associations[values["rbac"]["serviceAccount"]["name"]]
+    assert ("kube-system", values["rbac"]["serviceAccount"]["name"]) == (account["namespace"], account["service_account"])
+    assert {"inferform.dev/role": "system"} == values["nodeSelector"]
+    minor = rendered.plan().cloud.kubernetes_version
+    assert values["image"]["tag"].startswith(f"v{minor}.")
+    assert all(tag.startswith(f"v{known}.") for known, tag in RELEASES.items())
+    unknown = yaml.safe_load(render(rendered.plan(lambda d: d["cloud"].update(kubernetes_version="1.99")))[path])
+    assert "image" not in unknown
+    for fixed in ({"autoscaled": False}, {"kind": "karpenter"}):
+        without = specs.plan({"m": specs.model(specs.SMALL, nodes=fixed)})
+        assert path not in render(without)
+        quantized = specs.plan({"m": specs.model(specs.SMALL, nodes=fixed, quantize={"method": "fp8", "data": {"hub": "o/p"}})})
+        assert path in render(quantized)
 
 
 def test_the_load_balancer_controller_is_told_what_metadata_would_say() -> None:
