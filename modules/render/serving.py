@@ -124,5 +124,20 @@ def support_view(workload: Workload) -> dict[str, Any]:
         "folder": weights.cache_folder(workload),
         "size": kubernetes_bytes(workload.pool.pod.model_cache_bytes),
         "cached": not weights.shared(workload.pool),
-        "budget_selector": {**workload.selector, naming.COMPONENT: naming.ENGINE},
+        "budget_selector": _budget_selector(workload),
     }
+
+
+def _budget_selector(workload: Workload) -> dict[str, Any]:
+    """All pods of the pool's replicas: one lost worker takes its whole group down, so draining a worker's node must wait as well.
+
+    `maxUnavailable: 1` counts right for groups. The disruption controller adds the scales of the StatefulSets that own the selected
+    pods, which are one of all leaders and one of each group's workers; a group that is gone takes its workers' set out of that sum
+    but its leader stays in it, so it is the one pod away and no other group's is let go. (kubernetes, pkg/controller/disruption,
+    getExpectedScale; lws, pkg/controllers, handleRestartPolicy; 2026-12.) `minAvailable` of all groups but one would let as many pods
+    go as a group has, each of another group, and could not follow a scaler.
+    """
+    if not workload.grouped:
+        return {"matchLabels": {**workload.selector, naming.COMPONENT: naming.ENGINE}}
+    parts = {"key": naming.COMPONENT, "operator": "In", "values": [naming.ENGINE, naming.WORKER]}
+    return {"matchLabels": workload.selector, "matchExpressions": [parts]}

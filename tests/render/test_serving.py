@@ -237,6 +237,19 @@ def test_a_budget_lets_nodes_be_drained_one_by_one() -> None:
     ]
 
 
+def test_a_budget_of_groups_counts_their_workers() -> None:
+    """A replica of 2 nodes goes with any of its pods: the budget selects leader and worker alike, and lets one pod go in all."""
+    plan = one_pool(nodes_per_replica=2, tp=8, pp=2)
+    budget = one(plan, "PodDisruptionBudget")["spec"]
+    template = one(plan, "LeaderWorkerSet")["spec"]["leaderWorkerTemplate"]
+    (parts,) = budget["selector"]["matchExpressions"]
+    assert (1, "In") == (budget["maxUnavailable"], parts["operator"])
+    for pod in (template["leaderTemplate"], template["workerTemplate"]):
+        words = pod["metadata"]["labels"]
+        assert budget["selector"]["matchLabels"].items() <= words.items()
+        assert words[parts["key"]] in parts["values"]
+
+
 def test_pod_variables_of_users_are_data() -> None:
     """A `$(NAME)` in a user's argument is doubled, so that Kubernetes passes it on as it is."""
     (pod,) = pods(one_pool({"extra_args": ["--chat-template", "$(HOME)$$x"]}), "m-aggregated")
