@@ -27,8 +27,8 @@ def run(out: Output, spec: Spec, *, folder: OutFolder, env: Env = None, tenants:
     """Render the Kubernetes objects of a deployment.
 
     Serving, gateway, scaling, isolation and observability, one folder each, with a kustomization. Nothing of an earlier
-    run is left over. With --tenants the spec is a template: each tenant gets a folder with a whole tree, trees that are as they
-    were are not touched, and those of tenants that are gone are removed.
+    run is left over. With --tenants the spec is a template: each tenant gets a folder with a whole tree for a cluster of its own,
+    trees that are as they were are not touched, and those of tenants that are gone are removed.
     """
     from inferform.load import load_spec, located
     from inferform.planner import size
@@ -57,17 +57,27 @@ def _each(out: Output, spec: str, *, folder: Path, env: str | None, tenants: Pat
     from inferform.render.tenants import write_tenants
 
     trees = {}
+    clusters: dict[tuple[str, str], list[str]] = {}
     problems = []
     for name, loaded in load_tenants(spec, env, tenants).items():
         try:
             with located(loaded):
-                trees[name] = render(size(loaded.spec, loaded.environment))
+                plan = size(loaded.spec, loaded.environment)
+                trees[name] = render(plan)
+            clusters.setdefault((plan.cloud.region, plan.cluster_name()), []).append(name)
         except InputError as err:
             problems += [replace(p, message=f"for tenant {name}: {p.message}") for p in err.problems]
     if problems:
         raise InputError(problems)
     with as_options():
         done = write_tenants(trees, folder)
+    for (region, cluster), names in sorted(clusters.items()):
+        if len(names) > 1:
+            # A tree holds the platform's objects too, so two trees in one cluster would overwrite each other's.
+            shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+            out.warn(
+                f"{shown} share the cluster name {cluster} in {region}: each tree is whole and for a cluster of its own; give each tenant a name of its own"
+            )
     data = {"out": str(folder), "tenants": sorted(trees), "written": list(done.written), "unchanged": list(done.unchanged), "removed": list(done.removed)}
     lines = [f"{len(done.written)} written, {len(done.unchanged)} as they were, {len(done.removed)} removed, in {folder}"]
     out.result(data, lambda: "\n".join([*done.written, *(f"{name} removed" for name in done.removed), *lines]))

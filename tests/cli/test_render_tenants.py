@@ -131,3 +131,12 @@ def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path, inferform: Run)
     (out / "acme/notes.txt").write_text("mine")
     ran = inferform("render", spec, "--tenants", write(tmp_path, "tenant\nbeta\n", "u.csv"), "--out", out)
     assert (2, "mine", False) == (ran.code, (out / "acme/notes.txt").read_text(), (out / "beta").exists())
+
+
+def test_trees_for_one_cluster_are_warned_about(tmp_path: Path, inferform: Run) -> None:
+    """Whole trees would overwrite each other's platform objects in one cluster; tenants with names of their own have clusters of their own."""
+    spec = write(tmp_path, MINIMAL)
+    same = inferform("render", spec, "--tenants", write(tmp_path, "tenant\na\nb\n", "same.csv"), "--out", tmp_path / "same")
+    assert "a, b share the cluster name demo-default in us-east-1" in same.err
+    own = inferform("render", spec, "--tenants", write(tmp_path, "tenant,name\na,demo-a\nb,demo-b\n", "own.csv"), "--out", tmp_path / "own")
+    assert (0, False) == (own.code, "share the cluster name" in own.err)
