@@ -66,6 +66,42 @@ def test_the_oldest_files_go_and_the_rest_stays(shell: list[str], tmp_path: Path
     assert out.startswith("kept ")
 
 
+@pytest.mark.skipif(shutil.which("busybox") is None, reason="busybox is not installed")
+def test_many_files_need_no_list(tmp_path: Path) -> None:
+    """10,000 files whose paths take 15 MB, by busybox's tools within 12 MB of address space each: no list, so no end for want of memory.
+
+    All but one were written within 100 seconds, that one years ago: what goes is a few seconds of them, not all that are far younger than it.
+    """
+    script, tools, folder = tmp_path / "kv-trim.sh", tmp_path / "bin", tmp_path / "kv"
+    script.write_text(text())
+    tools.mkdir()
+    subprocess.run(["busybox", "--install", "-s", str(tools)], check=True)
+    deep = folder.joinpath(*(letter * 240 for letter in "abcdef"))
+    deep.mkdir(parents=True)
+    now = int(time.time())
+    for number in range(10_000):
+        path = deep / f"{number}.bin"
+        path.write_bytes(b"k")
+        age = 90_000_000 if number == 0 else 100 - number // 100
+        os.utime(path, (now - age, now - age))
+    command = f"ulimit -v 12000; exec sh {script}"
+    process = subprocess.Popen(
+        [str(tools / "sh"), "-c", command], env={"PATH": str(tools), "FOLDER": str(folder), "LIMIT": str(36_000 * KIB), "POLL_S": "60"},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("kept ")
+    finally:
+        # With the pause, which holds the pipes.
+        os.killpg(process.pid, signal.SIGKILL)
+        _, err = process.communicate()
+    assert "" == err
+    left = sorted(int(path.stem) for path in deep.iterdir())
+    assert list(range(left[0], 10_000)) == left
+    assert 8000 <= len(left) <= 36_000 // 4 * 0.95
+
+
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
 def test_the_script_is_clean() -> None:
     """shellcheck finds nothing in POSIX mode, and no template expression stands in it."""
