@@ -8,7 +8,7 @@ import pytest
 from inferform.errors import InputError
 from pydantic import ValidationError
 
-from tests.planning.specs import plan, spec
+from tests.planning.specs import SMALL, model, plan, spec
 
 PLATFORM, ON_CALL = (f"arn:aws:iam::111122223333:role/{name}" for name in ("platform", "on-call"))
 
@@ -82,3 +82,11 @@ def test_interface_endpoints_follow_what_is_called() -> None:
     more = plan(cloud={"interface_endpoints": True, "controllers": {"external_secrets": True}}, observability={"remote_write": {}})
     assert {"secretsmanager", "aps-workspaces"} == set(more.cloud.cluster.interface_endpoints) - set(made.cloud.cluster.interface_endpoints)
     assert "platform/interface-endpoints" not in plan().cost.by_pool
+
+
+def test_a_quantization_job_needs_the_autoscalers_endpoint() -> None:
+    """Its group stands at zero and is scaled even where the pools have a fixed size."""
+    fixed = {"nodes": {"autoscaled": False}}
+    job = {"quantize": {"method": "fp8", "data": {"hub": "o/p"}}}
+    without, with_job = (plan({"m": model(SMALL, **fixed, **more)}, cloud={"interface_endpoints": True}) for more in ({}, job))
+    assert ["autoscaling" in made.cloud.cluster.interface_endpoints for made in (without, with_job)] == [False, True]
