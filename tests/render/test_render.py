@@ -165,9 +165,10 @@ def changed_files(name: str) -> dict[str, str]:
 @pytest.mark.parametrize("name", ["sample", "hpa", "fixed", "recreate", "disaggregated", "tensorrt-llm"])
 def test_core_objects_meet_the_kubernetes_schema(name: str) -> None:
     """Every core object passes the strict OpenAPI schema of the targeted Kubernetes version."""
-    for item in rendered.objects(changed_files(name)):
-        if compatibility.target(item["apiVersion"]).component == "kubernetes":
-            kubernetes_validate.validate(item, "1.33", strict=True)
+    core = [item for item in rendered.objects(changed_files(name)) if compatibility.target(item["apiVersion"]).component == "kubernetes"]
+    assert core
+    for item in core:
+        kubernetes_validate.validate(item, "1.33", strict=True)
 
 
 @pytest.mark.parametrize("name", CASES)
